@@ -658,3 +658,63 @@ pk.kernel @packets(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Y: !pk.private<[
     pk.signal_all %arrived[%half] by %one : !pk.signal<[2]>
   }
 }
+
+// -----
+
+// The end of a phase on all ranks tells the same.
+// CHECK-LABEL: pk.kernel @packets_and_phases
+// CHECK-NOT: entered
+pk.kernel @packets_and_phases(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Z: !pk.pgl<[M], bf16, symmetric> {pk.name = "Z", pk.scratch}, %slots: !pk.pgl<[2, ranks, M], bf16, replicate> {pk.name = "slots", pk.scratch, pk.packets}, %arrived: !pk.signal<[2]> {pk.name = "arrived", pk.packets}, %over: !pk.signal<[1]> {pk.name = "over"}) attributes {derived} {
+  pk.role loader {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %ranks = pk.dim "ranks"
+    pk.signal_all %over[%zero] by %one : !pk.signal<[1]>
+    pk.wait %over[%zero] for %ranks : !pk.signal<[1]>
+  }
+  pk.role storer {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %e = pk.epoch
+    %two = arith.constant 2 : index
+    %half = arith.remsi %e, %two : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], bf16> -> !pk.tile<16xbf16>
+    pk.store %x, %slots[%half, %r, %m : index, index, !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.pgl<[2, ranks, M], bf16, replicate>
+    pk.signal_all %arrived[%half] by %one : !pk.signal<[2]>
+  }
+}
+
+// -----
+
+// So does the exit of all ranks, which follows a read of their memory.
+// CHECK-LABEL: pk.kernel @packets_and_exit
+// CHECK-NOT: entered
+// CHECK: pk.wait %left
+pk.kernel @packets_and_exit(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Z: !pk.pgl<[M], bf16, symmetric> {pk.name = "Z", pk.scratch}, %slots: !pk.pgl<[2, ranks, M], bf16, replicate> {pk.name = "slots", pk.scratch, pk.packets}, %arrived: !pk.signal<[2]> {pk.name = "arrived", pk.packets}, %over: !pk.signal<[1]> {pk.name = "over"}) attributes {derived} {
+  pk.role loader {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %ranks = pk.dim "ranks"
+    pk.signal_all %over[%zero] by %one : !pk.signal<[1]>
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      pk.wait %over[%zero] for %ranks : !pk.signal<[1]>
+      %m = pk.block[%zero] : !pk.block<M by 16>
+      %t = pk.load %Z at %i[%m : !pk.block<M by 16>] : !pk.pgl<[M], bf16, symmetric> -> !pk.tile<16xbf16>
+      pk.store %t, %X[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.private<[M], bf16>
+    }
+  }
+  pk.role storer {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %e = pk.epoch
+    %two = arith.constant 2 : index
+    %half = arith.remsi %e, %two : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], bf16> -> !pk.tile<16xbf16>
+    pk.store %x, %slots[%half, %r, %m : index, index, !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.pgl<[2, ranks, M], bf16, replicate>
+    pk.signal_all %arrived[%half] by %one : !pk.signal<[2]>
+  }
+}

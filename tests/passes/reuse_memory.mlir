@@ -79,3 +79,128 @@ pk.kernel @alike(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {derived,
     }
   }
 }
+
+// -----
+
+// Who fills a channel of the second phase after it has consumed a tile of it, which comes from the loader, need not wait:
+// the loader has.
+// CHECK-LABEL: pk.kernel @told
+// CHECK: pk.role loader {
+// CHECK: pk.wait %phase0_over
+// CHECK: pk.role consumer {
+// CHECK: pk.signal %phase0_over
+// CHECK-NOT: pk.wait
+pk.kernel @told(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived, target = "sm_90a"} {
+  %a = pk.channel "A" stages 1 : !pk.channel<!pk.tile<128xf32>>
+  %b = pk.channel "T" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %c = pk.channel "C" stages 1 : !pk.channel<!pk.tile<32xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 4 : index
+  pk.role loader {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+      pk.acquire %a : !pk.channel<!pk.tile<128xf32>>
+      %t = pk.load %X[%m : !pk.block<M by 128>] : !pk.private<[M], f32> -> !pk.tile<128xf32>
+      pk.commit %a, %t : !pk.channel<!pk.tile<128xf32>>, !pk.tile<128xf32>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] : !pk.block<M by 64>
+      scf.for %j = %zero to %n step %one {
+        pk.acquire %b : !pk.channel<!pk.tile<64xf32>>
+        %t = pk.load %Y[%m : !pk.block<M by 64>] : !pk.private<[M], f32> -> !pk.tile<64xf32>
+        pk.commit %b, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+      }
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+      %x = pk.consume %a : !pk.channel<!pk.tile<128xf32>> -> !pk.tile<128xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 128>] : !pk.tile<128xf32>, !pk.private<[M], f32>
+      pk.release %a : !pk.channel<!pk.tile<128xf32>>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      scf.for %j = %zero to %n step %one {
+        %x = pk.consume %b : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+        pk.release %b : !pk.channel<!pk.tile<64xf32>>
+      }
+      %y = pk.full 0.000000e+00 : f32 : !pk.tile<32xf32>
+      pk.acquire %c : !pk.channel<!pk.tile<32xf32>>
+      pk.commit %c, %y : !pk.channel<!pk.tile<32xf32>>, !pk.tile<32xf32>
+    }
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %x = pk.consume %c : !pk.channel<!pk.tile<32xf32>> -> !pk.tile<32xf32>
+      pk.release %c : !pk.channel<!pk.tile<32xf32>>
+    }
+  }
+}
+
+// -----
+
+// A loop that may have no iterations tells nothing: the consumer waits itself.
+// CHECK-LABEL: pk.kernel @untold
+// CHECK: pk.role loader {
+// CHECK: pk.wait %phase0_over
+// CHECK: pk.role consumer {
+// CHECK: pk.signal %phase0_over
+// CHECK: pk.wait %phase0_over
+// CHECK: pk.role storer
+// CHECK-NOT: pk.wait
+pk.kernel @untold(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived, target = "sm_90a"} {
+  %a = pk.channel "A" stages 1 : !pk.channel<!pk.tile<128xf32>>
+  %b = pk.channel "T" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %c = pk.channel "C" stages 1 : !pk.channel<!pk.tile<32xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 4 : index
+  %rank = pk.rank
+  %some = pk.block_count <N by 64> of %rank
+  pk.role loader {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+      pk.acquire %a : !pk.channel<!pk.tile<128xf32>>
+      %t = pk.load %X[%m : !pk.block<M by 128>] : !pk.private<[M], f32> -> !pk.tile<128xf32>
+      pk.commit %a, %t : !pk.channel<!pk.tile<128xf32>>, !pk.tile<128xf32>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] : !pk.block<M by 64>
+      scf.for %j = %zero to %some step %one {
+        pk.acquire %b : !pk.channel<!pk.tile<64xf32>>
+        %t = pk.load %Y[%m : !pk.block<M by 64>] : !pk.private<[M], f32> -> !pk.tile<64xf32>
+        pk.commit %b, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+      }
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+      %x = pk.consume %a : !pk.channel<!pk.tile<128xf32>> -> !pk.tile<128xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 128>] : !pk.tile<128xf32>, !pk.private<[M], f32>
+      pk.release %a : !pk.channel<!pk.tile<128xf32>>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      scf.for %j = %zero to %some step %one {
+        %x = pk.consume %b : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+        pk.release %b : !pk.channel<!pk.tile<64xf32>>
+      }
+      %y = pk.full 0.000000e+00 : f32 : !pk.tile<32xf32>
+      pk.acquire %c : !pk.channel<!pk.tile<32xf32>>
+      pk.commit %c, %y : !pk.channel<!pk.tile<32xf32>>, !pk.tile<32xf32>
+    }
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %x = pk.consume %c : !pk.channel<!pk.tile<32xf32>> -> !pk.tile<32xf32>
+      pk.release %c : !pk.channel<!pk.tile<32xf32>>
+    }
+  }
+}

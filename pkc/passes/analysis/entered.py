@@ -1,9 +1,9 @@
-"""What surely follows the entry of all ranks into a launch: because of a wait before it, in its role or in another one
-that its tiles come through."""
+"""What surely follows a wait, for the entry of all ranks into a launch or for the end of a phase: because of one in its
+role, or in another one that its tiles come through."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -30,7 +30,27 @@ def follows_entry(op: Operation, waiting: Collection[RoleOp], target: SSAValue |
     - a wait for signals of this rank, or the consumption of a stage, if what signals or commits follows the entry. Of
       signals that each CTA sends after its tasks it is enough if one does, since all of them are awaited.
     """
-    return _Search(waiting, _Target(target, tuple(enclosing_tasks(op)))).follows(op)
+
+    def begins(other: Operation) -> bool:
+        role = role_around(other)
+        return role is not None and (role in waiting or AFTER_ALL in role.attributes)
+
+    return _Search(begins, _Target(target, tuple(enclosing_tasks(op)))).follows(op)
+
+
+def follows_through_channels(op: Operation, begins: Callable[[Operation], bool]) -> bool:
+    """Whether `op` runs after something that `begins` is true of, in its role or in one that passes it tiles.
+
+    Only stages count that are consumed outside of the loops around it: later passes may rotate these.
+    """
+    loops = [loop for loop in ancestors(op) if isinstance(loop, scf.ForOp)]
+    return _Search(begins, _NO_TARGET, waits=False).follows(loops[-1] if loops else op)
+
+
+def ends_behind_entry(role: RoleOp) -> bool:
+    """Whether all ranks have entered the launch when a role ends, whatever its tasks are."""
+    search = _Search(lambda op: False, _NO_TARGET)
+    return any(map(search.tells, role.body.block.ops))
 
 
 @dataclass(frozen=True)
@@ -61,30 +81,31 @@ _NO_TARGET = _Target(None, ())
 
 
 class _Search:
-    def __init__(self, waiting: Collection[RoleOp], target: _Target) -> None:
-        self._waiting = waiting
+    def __init__(self, begins: Callable[[Operation], bool], target: _Target, *, waits: bool = True) -> None:
+        self._begins = begins
         self._target = target
+        self._waits = waits
         self._known: dict[tuple[Operation, _Target | WaitOp], bool] = {}
 
     def follows(self, op: Operation) -> bool:
         return self._follows(op, self._target)
 
+    def tells(self, op: Operation) -> bool:
+        return self._tells(op, self._target)
+
     def _follows(self, op: Operation, target: _Target) -> bool:
         key = op, target
         if key not in self._known:
             self._known[key] = False  # what waits for itself follows nothing
-            role = role_around(op)
-            begins = role is not None and (role in self._waiting or AFTER_ALL in role.attributes)
-            self._known[key] = begins or any(self._tells(earlier, target) for earlier in _before(op))
+            self._known[key] = self._begins(op) or any(self._tells(earlier, target) for earlier in _before(op))
         return self._known[key]
 
     def _tells(self, op: Operation, target: _Target) -> bool:
-        """Whether all ranks have entered once `op` has run."""
+        """Whether what is asked for has come once `op` has run."""
         if isinstance(op, ConsumeOp):  # roles of a CTA run the same tasks
             commits = [use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp)]
             return all(self._follows(commit, target) for commit in commits if phase_of(commit) == phase_of(op))
-        # Packets tell of themselves alone.
-        if isinstance(op, WaitOp) and not packed(op) and op.rows is None and _is_positive(op.count, target):
+        if self._waits and isinstance(op, WaitOp) and _tells_of_others(op) and _is_positive(op.count, target):
             sent = [use.operation for use in op.signal.uses if isinstance(use.operation, _SIGNALS)]
             return bool(sent) and all(_is_from_all(signal) or self._is_behind(signal, op) for signal in sent)
         if isinstance(op, scf.ForOp) and constant_of(op.lb) == 0 and _is_positive(op.ub, target):
@@ -114,6 +135,11 @@ class _Search:
             if all(known) and any(self._tells(inner, _NO_TARGET) for inner in tasks.body.block.ops):
                 return True
         return False
+
+
+def _tells_of_others(wait: WaitOp) -> bool:
+    """Whether a wait is for all signals of a counter, and not for packets, which tell of themselves alone."""
+    return not packed(wait) and wait.rows is None
 
 
 def _is_from_all(signal: Operation) -> bool:

@@ -17,7 +17,7 @@ from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleO
 from pkc.dialect.transfers import needs_threads
 from pkc.dialect.types import RANKS, Layout, SignalType
 from pkc.passes.analysis.dependence import is_cut_short, roles_around
-from pkc.passes.analysis.entered import follows_entry
+from pkc.passes.analysis.entered import ends_behind_entry, follows_entry
 from pkc.passes.build import add_parameter, append, before, constant, mark, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached, shard_of
@@ -38,7 +38,7 @@ class GuardLaunches(KernelPass):
       imply it: the wait for it has mostly been met long before, and no rank waits for another to begin;
     - packets of launch e go to one of two halves of scratch memory, which packets of e - 2 were in before. Their
       readers have ended when their rank enters e - 1: so nobody awaits it to begin, but one CTA does before its rank
-      ends e - 1, when it has mostly been met;
+      ends e - 1, when it has mostly been met, unless something else that the rank awaits to end tells the same;
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when, on every
       rank, each role that reaches the caller's arrays of other ranks, or reads their scratch memory, is done. Writes to
       scratch memory need no such wait: its owner awaits them.
@@ -99,7 +99,7 @@ def _guard_kernel(kernel: KernelOp) -> None:
     early, ahead = _early(kernel, [role for role in moving if role not in sending], engines)
     for array in dict.fromkeys(array for role in sending for _, array in reached(role)):
         mark(kernel, array, KEPT)
-    if sending and not early:
+    if sending and not early and not lasting and not any(map(ends_behind_entry, roles)):
         _enter_late(kernel, first, sending[0])
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)

@@ -15,6 +15,8 @@ from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import PHASE, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ConsumeOp, channel_of
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
+from pkc.passes.analysis.dependence import role_around
+from pkc.passes.analysis.entered import follows_through_channels
 from pkc.passes.build import add_parameter, constant, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
@@ -27,7 +29,8 @@ class OrderPhases(KernelPass):
     all of them, on all ranks if other ranks reach the array, else on this rank. An array that is only read, or that one
     phase alone uses, orders nothing. A role serves one phase, or goes through several one after the other. Where
     channels of phases lie in the same shared memory (`phase`, `pk-reuse-memory`), who consumes one signals too, and who
-    fills one of a later phase waits.
+    fills one of a later phase waits, unless tiles that it has consumed before tell that: they come from a role that has
+    waited.
 
     Before:
 
@@ -90,10 +93,10 @@ class _Stretch:
         inner = (op for outer in self.ops for op in outer.walk() if not op.regions and not only_has_effect(op, reading))
         return {array for op in inner for array in _arrays(op)}
 
-    def takes_part(self, kind: type[AcquireOp | ConsumeOp]) -> bool:
-        """Whether it fills or consumes channels of its phase."""
+    def users(self, kind: type[AcquireOp | ConsumeOp]) -> list[Operation]:
+        """The operations that fill or consume channels of its phase."""
         ops = (op for outer in self.ops for op in outer.walk() if isinstance(op, kind))
-        return any(PHASE in channel_of(op.channel).attributes for op in ops)
+        return [op for op in ops if PHASE in channel_of(op.channel).attributes]
 
 
 def _all_stretches(kernel: KernelOp) -> list[_Stretch]:
@@ -132,12 +135,32 @@ def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int, afar: Set[
         return None
     signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
     ending = [stretch for stretch in stretches if stretch.phase == phase]
-    signalling = [stretch for stretch in ending if stretch.used & shared or stretch.takes_part(ConsumeOp)]
+    signalling = [stretch for stretch in ending if stretch.used & shared or stretch.users(ConsumeOp)]
     waiting: dict[RoleOp, _Stretch] = {}
-    for stretch in stretches:
-        if stretch.phase > phase and (_clashing(ending, stretch) or stretch.takes_part(AcquireOp)):
-            waiting.setdefault(stretch.role, stretch)
+    for stretch in _waiting(ending, [stretch for stretch in stretches if stretch.phase > phase]):
+        waiting.setdefault(stretch.role, stretch)
     return _End(signal, signalling, list(waiting.values()), shared.isdisjoint(afar))
+
+
+def _waiting(ending: Sequence[_Stretch], later: Sequence[_Stretch]) -> list[_Stretch]:
+    """Those that wait for the end of a phase: for its arrays, or for its memory if no other one waits for them."""
+    needed = [stretch for stretch in later if _clashing(ending, stretch)]
+    filling = [stretch for stretch in later if stretch not in needed and stretch.users(AcquireOp)]
+    waiting = [*needed, *filling]
+    for stretch in reversed(filling):
+        fewer = [other for other in waiting if other is not stretch]
+        if all(_is_told(other, fewer) for other in filling if other not in fewer):
+            waiting = fewer
+    return sorted(waiting, key=later.index)
+
+
+def _is_told(stretch: _Stretch, waiting: Sequence[_Stretch]) -> bool:
+    """Whether it fills each stage after others of its CTA, which wait, have passed it tiles."""
+
+    def has_waited(op: Operation) -> bool:
+        return any(role_around(op) is other.role and other.phase <= (phase_of(op) or 0) for other in waiting)
+
+    return all(follows_through_channels(op, has_waited) for op in stretch.users(AcquireOp))
 
 
 def _shared(stretches: Sequence[_Stretch], phase: int) -> set[BlockArgument]:
