@@ -20,7 +20,11 @@ from pkc.sim.array import Array, Where
 from pkc.sim.memory_model import Access, Attempt, Clock, History, Kind, RingClocks, WarpRole
 from pkc.sim.schedule import Counter
 
-_IN_FLIGHT = {Kind.Read: ("reading", "loaded", "loads"), Kind.Store: ("writing", "stored", "full")}
+_IN_FLIGHT = {
+    Kind.Read: ("reading", "loaded", "loads"),
+    Kind.Store: ("writing", "stored", "full"),
+    Kind.Add: ("adding to", "added", "full"),
+}
 """By access: what TMA may still be doing, what was issued, and the kind of drain that waits for it."""
 
 
@@ -187,7 +191,8 @@ class MemoryOrder:
             return
         for number, copy in self._addressed(array, where):
             self._check(addition, array, number, box, copy)
-            note(copy.sums, box, addition.noted())
+            apart = addition.by_tma
+            note(copy.sums, box, addition.noted(*addition.warp_role.store()) if apart else addition.noted())
 
     def _check(self, attempt: Attempt, array: Array, number: int, box: Box, copy: Copy) -> None:
         """Refuse an access that does not know that all earlier ones are complete with which it conflicts."""
