@@ -11,7 +11,8 @@ The axioms, with the sections of the PTX ISA 9.0 that they come from, and where 
 
 Conflict       8.7.1            accesses to one element conflict, but two reads, or two additions: `Attempt.must_know`
 Program        8.9.1            what a warp role did is complete for what it does next: `Attempt.noted`
-Asynchronous   8.9.1.1          but not what TMA does for it: `WarpRole.store`, `fill`, `Attempt.noted`
+Asynchronous   8.9.1.1          but not what TMA does for it, be it a store, an addition or a load: `WarpRole.store`,
+                                `fill`, `Attempt.noted`
 Completion     9.7.9.25.1, .6.2 a drain waits for groups of stores, oldest first, or for loads; then they are complete
                9.7.9.25.2       for both proxies, without a fence: `WarpRole.drain`
 Release        8.8, 8.9.4       a signal adds what its warp role knows to the counter, for the ranks in its scope,
@@ -25,7 +26,8 @@ Mbarrier       9.7.13.15.16     commit to consume, and release to acquire, of on
                                 into a stage are complete when it is consumed: `RingClocks`
 Proxy          8.6, 8.9.5       an asynchronous access needs what was known at the last fence to the async proxy of its
                                 CTA; counters do not carry that: `Attempt.must_know`, `WarpRole.fence`
-Stage          9.7.9.25.1, .6.2 a stage is given back when no store and no MMA reads it: `WarpRole.store_reading`
+Stage          9.7.9.25.1, .6.2 a stage is given back when no store and no MMA reads it, which MMAs do until they are
+               9.7.15.7         awaited, oldest first: `WarpRole.store_reading`, `mma_reading`, `finish_mmas`
 Memory                          channels of phases that have the same shared memory are filled when all stages of the
                                 others have been given back, and who fills them knows that: `RingClocks.is_over_for`
 Launch         8.9.4            a launch begins after its caller's writes, for both proxies, and ends when its roles
@@ -43,11 +45,13 @@ Stronger than PTX, so that programs are refused that PTX gives a meaning:
 - a fence to the async proxy counts where the access is, not where the data was written (8.9.5 has no rule for it);
 - a fence for a stage that is full when it is committed counts before the commit, not behind the consume.
 
-Weaker than PTX, so that programs pass that PTX does not order; each is a test in `tests/litmus/holes.litmus`:
+Weaker than PTX, so that programs pass that PTX does not order; each is a test in `tests/litmus`, explained as a hole:
 
 - a read before an asynchronous write needs no proxy fence. PTX has no exception for it; the value has arrived in a
   register by then, and every pipeline of TMA loads relies on that;
 - all signals to a counter are atomic to each other. Under PTX those of scope `gpu` are not towards other GPUs (8.10.3);
+- additions are atomic to each other, also by TMA and by threads, which are two proxies, and by TMA of two GPUs, whose
+  scope is `gpu` (8.7, 8.10.3);
 - `pk.reset` is no access: nothing asks whether it is ordered before the next signal.
 
 A store of the values that are there already is no conflict: whichever is the last, it leaves them.

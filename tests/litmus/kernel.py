@@ -7,18 +7,35 @@ from dataclasses import replace
 
 from tests.litmus.statements import Litmus, Statement, Thread
 
-_TILE = "!pk.tile<4xf32>"
-_ARRAY = "!pk.pgl<[4], f32, symmetric>"
-_OWN = "!pk.private<[4], f32>"
-_CHANNEL = f"!pk.channel<{_TILE}>"
 _SIGNAL = "!pk.signal<[1]>"
 _BLOCK = "!pk.block<4 by 4>"
 _BY_TMA = '{transfer = {by = "tma", why = "as the test says"}}'
 
 # The operations whose first operand is a location, a counter or a ring; for `ld`, `read` and `tma.ld` see `_names`.
-_LOCATIONS = ("st", "red", "tma.st")
+_LOCATIONS = ("st", "red", "tma.st", "tma.red")
 _COUNTERS = ("signal", "raise", "wait", "reset", "barrier")
 _RINGS = ("acquire", "put", "commit", "consume", "release", "tma.ld")
+
+REGISTERS = ("ld", "read", "mma", "mma.wait")
+"""The operations whose first operand is the register that they load."""
+
+
+class _Types:
+    """The types of a test: tiles of 4 elements, or of 4 by 4 where MMAs read them."""
+
+    def __init__(self, test: Litmus) -> None:
+        axes = 2 if uses_mma(test) else 1
+        sizes = ", ".join(["4"] * axes)
+        self.tile = f"!pk.tile<{'x'.join(['4'] * axes)}xf32>"
+        self.array = f"!pk.pgl<[{sizes}], f32, symmetric>"
+        self.own = f"!pk.private<[{sizes}], f32>"
+        self.channel = f"!pk.channel<{self.tile}>"
+        self.all = f"[{', '.join(['%all'] * axes)} : {', '.join([_BLOCK] * axes)}]"
+
+
+def uses_mma(test: Litmus) -> bool:
+    """Whether an MMA reads a stage."""
+    return any(s.op in ("mma", "mma.issue") for thread in test.threads for s in thread.body)
 
 
 def ranks_of(test: Litmus) -> int:
@@ -47,7 +64,7 @@ def locations_of(test: Litmus) -> list[str]:
 
 def registers_of(thread: Thread) -> list[str]:
     """The registers that a thread loads into."""
-    return list(dict.fromkeys(s.operands[0] for s in thread.body if s.op in ("ld", "read")))
+    return list(dict.fromkeys(s.operands[0] for s in thread.body if s.op in REGISTERS))
 
 
 def kernel_of(test: Litmus) -> str:
@@ -60,9 +77,10 @@ def _names(test: Litmus, ops: tuple[str, ...], operand: int) -> list[str]:
 
 
 def _kernel(test: Litmus) -> Iterator[str]:
+    types = _Types(test)
     registers = [f"{thread.name}.{register}" for thread in test.threads for register in registers_of(thread)]
-    arguments = [f'%{name}: {_ARRAY} {{pk.name = "{name}"}}' for name in locations_of(test)]
-    arguments += [f'%{_value(name)}: {_OWN} {{pk.name = "{name}"}}' for name in registers]
+    arguments = [f'%{name}: {types.array} {{pk.name = "{name}"}}' for name in locations_of(test)]
+    arguments += [f'%{_value(name)}: {types.own} {{pk.name = "{name}"}}' for name in registers]
     arguments += [f'%{name}: {_SIGNAL} {{pk.name = "{name}"}}' for name in _names(test, _COUNTERS, 0)]
     yield f"pk.kernel @litmus({', '.join(arguments)}) attributes {{fenced}} {{"
     for number in range(8):
@@ -70,12 +88,12 @@ def _kernel(test: Litmus) -> Iterator[str]:
     yield "  %rank = pk.rank"
     yield f"  %all = pk.block[%c0] : {_BLOCK}"
     for ring in _names(test, _RINGS, 0):
-        yield f'  %{ring} = pk.channel "{ring}" stages {test.stages} : {_CHANNEL}'
+        yield f'  %{ring} = pk.channel "{ring}" stages {test.stages} : {types.channel}'
     for number, thread in enumerate(test.threads):
         yield "  pk.role communicator {"
         yield f"    %here{number} = arith.cmpi eq, %rank, %c{thread.rank} : index"
         yield f"    scf.if %here{number} {{"
-        yield from _Body(thread).lines()
+        yield from _Body(thread, types).lines()
         yield "    }"
         yield "  }"
     yield "}"
@@ -88,9 +106,11 @@ def _value(name: str) -> str:
 class _Body:
     """The operations of one thread."""
 
-    def __init__(self, thread: Thread) -> None:
+    def __init__(self, thread: Thread, types: _Types) -> None:
         self._thread = thread
+        self._types = types
         self._made = 0
+        self._issued: list[str] = []
         self._tiles: dict[str, str] = {}
         """The tile of each register, of each stage that is being filled (`S<`), and of each that is consumed."""
 
@@ -113,22 +133,24 @@ class _Body:
         if operand in self._tiles:
             return [], self._tiles[operand]
         made = self._new()
-        return [f"{made} = pk.full {int(operand)}.0 : f32 : {_TILE}"], made
+        return [f"{made} = pk.full {int(operand)}.0 : f32 : {self._types.tile}"], made
 
     def _write(self, s: Statement, op: str, how: str = "") -> Iterator[str]:
         location, value = s.operands
         made, tile = self._tile(value)
         yield from made
-        yield f"{op} {tile}, %{location} at {self._rank(s)}[%all : {_BLOCK}] {how} : {_TILE}, {_ARRAY}"
+        types = f"{self._types.tile}, {self._types.array}"
+        yield f"{op} {tile}, %{location} at {self._rank(s)}{self._types.all} {how} : {types}"
 
     def _keep(self, register: str, tile: str) -> Iterator[str]:
         self._tiles[register] = tile
-        yield f"pk.store {tile}, %{self._thread.name}_{register}[%all : {_BLOCK}] : {_TILE}, {_OWN}"
+        place = f"%{self._thread.name}_{register}{self._types.all}"
+        yield f"pk.store {tile}, {place} : {self._types.tile}, {self._types.own}"
 
     def _load(self, s: Statement, location: str, how: str = "") -> tuple[str, str]:
         made = self._new()
-        place = f"%{location} at {self._rank(s)}[%all : {_BLOCK}]"
-        return f"{made} = pk.load {place} {how} : {_ARRAY} -> {_TILE}", made
+        place = f"%{location} at {self._rank(s)}{self._types.all}"
+        return f"{made} = pk.load {place} {how} : {self._types.array} -> {self._types.tile}", made
 
     # Accesses
 
@@ -140,6 +162,9 @@ class _Body:
 
     def _tma_st(self, s: Statement) -> Iterator[str]:
         return self._write(s, "pk.store", _BY_TMA)
+
+    def _tma_red(self, s: Statement) -> Iterator[str]:
+        return self._write(s, "pk.store_add", _BY_TMA)
 
     def _ld(self, s: Statement) -> Iterator[str]:
         register, location = s.operands
@@ -182,7 +207,7 @@ class _Body:
     # Stages
 
     def _acquire(self, s: Statement) -> Iterator[str]:
-        yield f"pk.acquire %{s.operands[0]} : {_CHANNEL}"
+        yield f"pk.acquire %{s.operands[0]} : {self._types.channel}"
 
     def _tma_ld(self, s: Statement) -> Iterator[str]:
         ring, location = s.operands
@@ -197,19 +222,43 @@ class _Body:
 
     def _commit(self, s: Statement) -> Iterator[str]:
         ring = s.operands[0]
-        yield f"pk.commit %{ring}, {self._tiles[f'{ring}<']} : {_CHANNEL}, {_TILE}"
+        yield f"pk.commit %{ring}, {self._tiles[f'{ring}<']} : {self._types.channel}, {self._types.tile}"
 
     def _consume(self, s: Statement) -> Iterator[str]:
         ring = s.operands[0]
         made = self._tiles[ring] = self._new()
-        yield f"{made} = pk.consume %{ring} : {_CHANNEL} -> {_TILE}"
+        yield f"{made} = pk.consume %{ring} : {self._types.channel} -> {self._types.tile}"
 
     def _read(self, s: Statement) -> Iterator[str]:
         register, ring = s.operands
         yield from self._keep(register, self._tiles[ring])
 
+    # MMAs: a register holds what the stage holds, summed over 4 elements that are multiplied by 1 / 4
+
+    def _mma(self, s: Statement) -> Iterator[str]:
+        register, ring = s.operands
+        made = self._new()
+        yield from self._multiply(made, "pk.mma", ring)
+        yield from self._keep(register, made)
+
+    def _mma_issue(self, s: Statement) -> Iterator[str]:
+        (ring,) = s.operands
+        self._issued.append(self._new())
+        yield from self._multiply(self._issued[-1], "pk.mma_issue", ring)
+
+    def _mma_wait(self, s: Statement) -> Iterator[str]:
+        made = self._new()
+        yield f"{made} = pk.mma_wait {self._issued.pop(0)} left {int(s.operands[1])} : {self._types.tile}"
+        yield from self._keep(s.operands[0], made)
+
+    def _multiply(self, made: str, op: str, ring: str) -> Iterator[str]:
+        tile, acc, quarter = self._types.tile, self._new(), self._new()
+        yield f"{acc} = pk.full 0.0 : f32 : {tile}"
+        yield f"{quarter} = pk.full 0.25 : f32 : {tile}"
+        yield f"{made} = {op} {self._tiles[ring]}, {quarter}, {acc} : {tile}, {tile} -> {tile}"
+
     def _release(self, s: Statement) -> Iterator[str]:
-        yield f"pk.release %{s.operands[0]} : {_CHANNEL}"
+        yield f"pk.release %{s.operands[0]} : {self._types.channel}"
 
 
 def _left(s: Statement) -> str:

@@ -39,6 +39,9 @@ array of 16 bytes on every rank, zero at first; `@1` names that of rank 1, other
 | `consume S` | until a stage is full | mbarrier.try_wait |
 | `read r S` | an ordinary load from the consumed stage | ld.shared |
 | `tma.st x S` | an asynchronous store from the consumed stage, a group of its own | cp.async.bulk.global.shared |
+| `tma.red x S` | an asynchronous addition from the consumed stage, likewise | cp.reduce.async.bulk.global.shared.add |
+| `mma r S` | an MMA that reads the consumed stage: r is what the stage holds | wgmma.mma_async, wait_group 0 |
+| `mma.issue S`, `mma.wait r 0` | the same in two steps, in their order | wgmma.mma_async, wait_group |
 | `release S` | the consumed stage is free | mbarrier.arrive |
 | `wait_group 0`, `wait_group.read 0` | until all but the last 0 stores are complete, or read | the same |
 | `wait_loads` | until what this thread has loaded by TMA has arrived | mbarrier.try_wait |

@@ -18,7 +18,7 @@ from pkc.sim.launches import Launches, Outcome, launches_of
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.schedule import Order
 from pkc.sim.trace import Trace
-from tests.litmus.kernel import kernel_of, locations_of, ranks_of, registers_of, weakened
+from tests.litmus.kernel import kernel_of, locations_of, ranks_of, registers_of, uses_mma, weakened
 from tests.litmus.statements import HANG, Litmus
 
 MOST = 5000
@@ -78,9 +78,9 @@ def _asks_for_hang(test: Litmus) -> bool:
 def _launches(test: Litmus) -> Launches:
     module = Parser(context(), kernel_of(test)).parse_module()
     module.verify()
-    ranks = ranks_of(test)
+    ranks, shape = ranks_of(test), (4, 4) if uses_mma(test) else (4,)
     program = Program(find_kernel(module, None))
-    inputs = {name: np.zeros((ranks, 4), np.float32) for name in program.inputs}
+    inputs = {name: np.zeros((ranks, *shape), np.float32) for name in program.inputs}
     launches = launches_of(module, ranks=ranks, dims={}, launches=[inputs], ctas=1)
     return replace(launches, guarded=test.launched)
 
