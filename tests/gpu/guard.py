@@ -1,6 +1,7 @@
 """What guards cost: each family of kernels with and without them, launches in a row in turns.
 
     python -m tests.gpu.guard --ranks 2
+    python -m tests.gpu.guard --ranks 2 --virtual            # on one GPU
 
 A cost is the median over rounds of the time with guards over that without.
 """
@@ -8,11 +9,16 @@ A cost is the median over rounds of the time with guards over that without.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from pkc.codegen.artifact import Artifact
 from pkc.driver.builder import artifact_for
@@ -23,19 +29,38 @@ from pkc.sim.draw import draw_inputs
 from tests.examples.test_examples import EXAMPLES
 from tests.gpu import present
 
-COST: Mapping[str, tuple[dict[str, int], dict[str, int]]] = {
-    "gemm_rs": ({"M": 8192, "N": 4096, "K": 2048}, {}),
-    "ag_gemm": ({"M": 8192, "N": 2048, "K": 4096}, {}),
-    "gemm_ar": ({"M": 4096, "N": 4096, "K": 2048}, {}),
-    "all_reduce": ({"M": 4096, "N": 4096}, {}),
-    "all_gather": ({"M": 8192, "N": 4096}, {}),
-    "reduce_scatter": ({"M": 8192, "N": 4096}, {}),
-    "all_to_all": ({"M": 8192, "N": 4096}, {}),
-    "mlp": ({"M": 4096, "N": 4096, "K": 4096, "P": 4096}, {}),
-    "ring_attention": ({"B": 1, "H": 8, "S": 8192}, {"D": 128}),
-    "ulysses_attention": ({"B": 1, "H": 8, "S": 8192}, {"D": 128}),
+
+@dataclass(frozen=True)
+class Timed:
+    """An example that is timed, at these sizes."""
+
+    dims: Mapping[str, int]
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    schedule: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+_PACKETS = {"packets": "true"}
+
+COST: Mapping[str, Timed] = {
+    "gemm_rs": Timed({"M": 8192, "N": 4096, "K": 2048}),
+    "ag_gemm": Timed({"M": 8192, "N": 2048, "K": 4096}),
+    "gemm_ar": Timed({"M": 4096, "N": 4096, "K": 2048}),
+    "all_reduce": Timed({"M": 4096, "N": 4096}),
+    "all_gather": Timed({"M": 8192, "N": 4096}),
+    "reduce_scatter": Timed({"M": 8192, "N": 4096}),
+    "all_to_all": Timed({"M": 8192, "N": 4096}),
+    "mlp": Timed({"M": 4096, "N": 4096, "K": 4096, "P": 4096}),
+    "ring_attention": Timed({"B": 1, "H": 8, "S": 8192}, {"D": 128}),
+    "ulysses_attention": Timed({"B": 1, "H": 8, "S": 8192}, {"D": 128}),
+    "decode_attention": Timed({"H": 8, "R": 16, "T": 16384}),
+    "moe_dispatch_gemm": Timed({"T": 4096, "E": 4, "P": 1024, "H": 2048, "N": 1024}),
+    "moe_mlp": Timed({"S": 2048, "T": 1024, "E": 4, "K": 2, "H": 1024, "N": 1024, "R": 4096}),
+    "all_reduce packets": Timed({"M": 128, "N": 4096}, {}, _PACKETS | {"all_reduce": "one_shot"}),
+    "all_gather packets": Timed({"M": 128, "N": 4096}, {}, _PACKETS),
+    "reduce_scatter packets": Timed({"M": 128, "N": 4096}, {}, _PACKETS),
+    "gemm_rs packets": Timed({"M": 128, "N": 4096, "K": 2048}, {}, _PACKETS),
 }
-"""Sizes and constants of the examples that are timed; kernels without counters have nothing to guard."""
+"""What is timed, by the example's name and what else; kernels without counters have nothing to guard."""
 
 LAUNCHES, ROUNDS = 20, 15
 
@@ -45,35 +70,37 @@ say = partial(print, flush=True)
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
     parser.add_argument("--only", choices=list(COST), help="one family")
     parser.add_argument("--build", action="store_true", help="compile alone, into the cache")
     given = parser.parse_args(arguments)
-    chosen = {name: COST[name] for name in COST if given.only in (None, name)}
+    chosen = [name for name in COST if given.only in (None, name)]
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        made = list(pool.map(_made, chosen, [given.ranks] * len(chosen)))
     if given.build:
-        for name, (dims, constants) in chosen.items():
-            for guard in (False, True):
-                _artifact(name, dims, constants, given.ranks, guard=guard)
         return 0
-    mesh = Mesh.single_process(range(present.gpus(given.ranks)))
-    for name, (dims, constants) in chosen.items():
-        _cost(mesh, name, dims, constants)
+    gpus = present.gpus(1 if given.virtual else given.ranks)
+    mesh = Mesh.virtual(given.ranks) if given.virtual else Mesh.single_process(range(gpus))
+    for name, (artifacts, inputs) in zip(chosen, made, strict=True):
+        _cost(mesh, name, artifacts, inputs)
     return 0
 
 
-def _artifact(name: str, dims: Mapping[str, int], constants: Mapping[str, int], ranks: int, *, guard: bool) -> Artifact:
-    instruments = [] if guard else ["unguarded"]
-    program = load_program(EXAMPLES / f"{name}.pk")
-    return artifact_for(program, dims=dims, ranks=ranks, constants=constants, instruments=instruments)
+def _made(name: str, ranks: int) -> tuple[Sequence[Artifact], Mapping[str, Any]]:
+    """Machine code without guards and with them, and inputs."""
+    timed, path = COST[name], EXAMPLES / f"{name.split()[0]}.pk"
+    compiled = load(path, constants=timed.constants, schedule=timed.schedule)
+    make = partial(artifact_for, dims=timed.dims, ranks=ranks, constants=timed.constants, schedule=timed.schedule)
+    artifacts = [make(load_program(path), instruments=instruments) for instruments in (["unguarded"], [])]
+    return artifacts, draw_inputs(compiled.module, ranks=ranks, dims=timed.dims, seed=1)
 
 
-def _cost(mesh: Mesh, name: str, dims: Mapping[str, int], constants: Mapping[str, int]) -> None:
-    compiled = load(EXAMPLES / f"{name}.pk", constants=constants)
-    small = draw_inputs(compiled.module, ranks=mesh.ranks, dims=dims, seed=1)
-    artifacts = [_artifact(name, dims, constants, mesh.ranks, guard=guard) for guard in (False, True)]
+def _cost(mesh: Mesh, name: str, artifacts: Sequence[Artifact], inputs: Mapping[str, Any]) -> None:
+    dims = COST[name].dims
     if artifacts[1].waits is None:
         say(f"{name:20} has no counters")
         return
-    calls = [Call(artifact, mesh, dims, small) for artifact in artifacts]
+    calls = [Call(artifact, mesh, dims, inputs) for artifact in artifacts]
     ratios: list[float] = []
     plain: list[float] = []
     for number in range(ROUNDS + 2):

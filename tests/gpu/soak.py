@@ -1,6 +1,8 @@
 """Launches again and again: every launch of every family must give the bits of the first.
 
-    python -m tests.gpu.soak --ranks 2 --seconds 60
+    python -m tests.gpu.soak --ranks 2                       # 100,000 launches, on 2 GPUs
+    python -m tests.gpu.soak --ranks 2 --virtual             # on one
+    python -m tests.gpu.soak --ranks 2 --launches 1000000 --seconds 600
 
 Two sets of arrays take turns, so that data left over from the launch before is wrong, and what a kernel writes is NaN
 before each launch. Launches follow each other without waiting: on one stream, on two that take turns, with ranks that
@@ -32,6 +34,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from tests.gpu import present
 from tests.gpu.cases import CASES
+from tests.gpu.lengths import Dims
 
 ROUND = {"a stream": 200, "two streams": 100, "late ranks": 40, "a graph": 200}
 """Launches of a kind in a round."""
@@ -52,20 +55,27 @@ class Made:
 
 
 def families(ranks: int) -> Iterator[int]:
-    """The first case of each example whose ranks wait for each other, and each way to overlap of the GEMMs."""
-    known: set[tuple[str, str]] = set()
+    """The first case of each example, of each with packets, and of each way to overlap of the GEMMs."""
+    known: set[tuple[str, str, str]] = set()
     for number, case in enumerate(CASES):
         overlap = case.schedule.get("overlap", "") if "gemm" in case.text else ""
-        fixed = not case.alone and case.schedule.get("deterministic") != "False"
-        if "\n" not in case.text and fixed and (case.text, overlap) not in known and case.sizes(ranks):
-            known.add((case.text, overlap))
+        key = case.text, overlap, case.schedule.get("packets", "")
+        plain = "\n" not in case.text and "uneven" not in case.name
+        fixed = case.schedule.get("deterministic") != "False"
+        if plain and fixed and key not in known and case.sizes(ranks):
+            known.add(key)
             yield number
+
+
+def dims_of(number: int, ranks: int) -> Dims:
+    """Sizes of a case that are neither the least nor the greatest."""
+    sizes = CASES[number].sizes(ranks)
+    return sizes[len(sizes) // 2]
 
 
 def make(number: int, ranks: int) -> Made | str:
     """A case with two sets of inputs; or why there is none."""
-    case = CASES[number]
-    dims = case.sizes(ranks)[0]
+    case, dims = CASES[number], dims_of(number, ranks)
     try:
         compiled = case.tile_level()
         if compiled.kernel.in_any_order:
@@ -92,7 +102,7 @@ class Soak:
     def __init__(self, mesh: Mesh, case: int, made: Made) -> None:
         self._mesh, self._torch = mesh, importlib.import_module("torch")
         torch = self._torch
-        dims = CASES[case].sizes(mesh.ranks)[0]
+        dims = dims_of(case, mesh.ranks)
         calls = [Call(made.artifact, mesh, dims, inputs) for inputs in made.inputs]
         # One kernel, with its counters and buffers, for both sets.
         calls[1].kernel = calls[0].kernel
@@ -119,8 +129,8 @@ class Soak:
         torch.cuda.synchronize()
         self._chance = random.Random(case)
 
-    def run(self, seconds: float) -> dict[str, int]:
-        """Launch for so long; how many launches of each kind there were, and how many wrong results."""
+    def run(self, launches: int, seconds: float) -> dict[str, int]:
+        """Launch so often, or for so long; how many launches of each kind there were, and how many wrong results."""
         kinds: dict[str, Callable[[int], None]] = {
             "a stream": lambda count: self._row(count, 1),
             "two streams": lambda count: self._row(count, 2),
@@ -129,7 +139,7 @@ class Soak:
         }
         done = dict.fromkeys(kinds, 0)
         began = time.monotonic()
-        while time.monotonic() - began < seconds:
+        while sum(done.values()) < launches and time.monotonic() - began < seconds:
             for kind, launch in kinds.items():
                 launch(ROUND[kind])
                 done[kind] += ROUND[kind]
@@ -201,22 +211,27 @@ class Soak:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
+    parser.add_argument("--launches", type=int, default=100_000, help="how many at least, of all kernels together")
+    parser.add_argument("--seconds", type=float, default=120.0, help="how long at most, of all kernels together")
     parser.add_argument("--only", default="", help="cases whose name has this")
     given = parser.parse_args(arguments)
+    if given.virtual:  # copy engines have more streams than a GPU has queues by default
+        os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
     numbers = [number for number in families(given.ranks) if given.only in CASES[number].name]
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         made: dict[int, Future[Made | str]] = {number: pool.submit(make, number, given.ranks) for number in numbers}
-        mesh = Mesh.single_process(range(present.gpus(given.ranks)))
+        gpus = present.gpus(1 if given.virtual else given.ranks)
+        mesh = Mesh.virtual(given.ranks) if given.virtual else Mesh.single_process(range(gpus))
         ready = {number: future.result() for number, future in made.items()}
-    total: dict[str, int] = {}
+    began, total = time.monotonic(), dict[str, int]()
     for number, found in ready.items():
         name = CASES[number].name
         if isinstance(found, str):
             say(f"{name:40} not run: {found}")
             continue
         soak = Soak(mesh, number, found)
-        counts = soak.run(given.seconds / len(ready))
+        counts = soak.run(-(-given.launches // len(ready)), given.seconds / len(ready))
         soak.free()
         say(f"{name:40} {sum(counts.values()) - counts['wrong']:7} launches, {counts['wrong']} wrong")
         total = {kind: total.get(kind, 0) + count for kind, count in counts.items()}
@@ -224,7 +239,11 @@ def main(arguments: Sequence[str]) -> int:
     kinds = ", ".join(
         f"{count} on {kind}" if "late" not in kind else f"{count} with {kind}" for kind, count in total.items()
     )
-    say(f"{sum(total.values())} launches of {len(ready)} kernels on {mesh.ranks} GPUs: {kinds}; {wrong} wrong")
+    where = f"{mesh.ranks} virtual ranks of one GPU" if given.virtual else f"{mesh.ranks} GPUs"
+    say(
+        f"{sum(total.values())} launches of {len(ready)} kernels on {where} in {time.monotonic() - began:.0f} s:"
+        f" {kinds}; {wrong} wrong"
+    )
     return int(bool(wrong) or not total)
 
 
