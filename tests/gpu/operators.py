@@ -1,16 +1,19 @@
 """The operators of `torch.ops.pkc` against torch in float64, in a process for each GPU:
 
     python -m tests.gpu.operators --ranks 2
+    python -m tests.gpu.operators --ranks 2 --device shared
     python -m tests.gpu.operators --ranks 2 --device cpu
 
-Without GPUs torch's collectives and matmuls do the work: that checks all but the kernels. Prints a line for each check;
-the exit status is that of a test.
+With `shared` all processes drive the first GPU, where their kernels take turns: results are those of several GPUs, and
+times mean nothing. Without GPUs torch's collectives and matmuls do the work: that checks all but the kernels. Prints a
+line for each check; the exit status is that of a test.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import importlib
 import os
 import sys
 import time
@@ -169,7 +172,7 @@ def cost(job: Job) -> str:
 
     def gather() -> None:
         dist.all_gather_into_tensor(whole, a)
-        whole @ b
+        torch.mm(whole, b)
 
     found: list[str] = []
     with torch.no_grad():
@@ -231,15 +234,16 @@ CHECKS: Sequence[Callable[[Job], str]] = (
 
 
 def run_checks(device: str, names: Sequence[str]) -> bool:
-    import torch
-    import torch.distributed as dist
-
+    torch: Any = importlib.import_module("torch")
+    dist: Any = importlib.import_module("torch.distributed")
     import pkc.torch
+    from pkc.torch import groups
 
-    local = int(os.environ["LOCAL_RANK"])
-    if device == "cuda":
+    groups.SHARED_GPU = device == "shared"
+    local = 0 if groups.SHARED_GPU else int(os.environ["LOCAL_RANK"])
+    if device != "cpu":
         torch.cuda.set_device(local)
-    backend = "gloo" if device == "cpu" else "nccl"
+    backend = "nccl" if device == "cuda" else "gloo"
     dist.init_process_group(backend, timeout=timedelta(seconds=WAIT))
     place = "cpu" if device == "cpu" else f"cuda:{local}"
     job = Job(torch, place, dist.get_rank(), dist.get_world_size(), pkc.torch.name_of())
@@ -263,7 +267,7 @@ def run_checks(device: str, names: Sequence[str]) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--device", choices=["cuda", "shared", "cpu"], default="cuda")
     parser.add_argument("--only", nargs="*", default=[], help="these checks, in this order")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -272,7 +276,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         # A kernel that hangs would keep the interpreter from ending.
         os._exit(not right)
-    ranks = present.gpus(given.ranks) if given.device == "cuda" else given.ranks or 2
+    ranks = given.ranks or 2
+    if given.device != "cpu":
+        found = present.gpus(given.ranks if given.device == "cuda" else 1)
+        ranks = found if given.device == "cuda" else ranks
     passed_on = ["--here", "--device", given.device, *(["--only", *given.only] if given.only else [])]
     right = processes.run("tests.gpu.operators", passed_on, ranks, LIMIT, torchrun=True)
     print(f"the operators are {'right' if right else 'WRONG'} on {ranks} ranks", flush=True)

@@ -49,6 +49,35 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // -----
 
+// Two tiles of a task that a loop uses all the time have stages of their own, so that results may leave in them.
+// CHECK-LABEL: pk.kernel @kept
+// CHECK: pk.channel "K" stages 1 : !pk.channel<!pk.tile<16x16xbf16>>
+// CHECK-NEXT: %{{.*}} = pk.channel "V" stages 1 : !pk.channel<!pk.tile<16x16xbf16>>
+// CHECK: pk.channel "Q" stages 1 : !pk.channel<!pk.tile<16x16xbf16>>
+pk.kernel @kept(%K: !pk.private<[T, 16], bf16> {pk.name = "K"}, %V: !pk.private<[T, 16], bf16> {pk.name = "V"}, %Q: !pk.private<[S, 16], bf16> {pk.name = "Q"}, %C: !pk.private<[T, 16], f32> {pk.name = "C"}) attributes {schedule = {}} {
+  %0 = pk.block_count <T by 16>
+  pk.tasks (%1) in (%0) {
+    %t = pk.block[%1] : !pk.block<T by 16>
+    %2 = arith.constant 0 : index
+    %3 = arith.constant 1 : index
+    %4 = pk.block_count <S by 16>
+    %d = pk.block[%2] : !pk.block<16 by 16>
+    %5 = pk.load %K[%t, %d : !pk.block<T by 16>, !pk.block<16 by 16>] : !pk.private<[T, 16], bf16> -> !pk.tile<16x16xbf16>
+    %6 = pk.load %V[%t, %d : !pk.block<T by 16>, !pk.block<16 by 16>] : !pk.private<[T, 16], bf16> -> !pk.tile<16x16xbf16>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x16xf32>
+    %7 = scf.for %8 = %2 to %4 step %3 iter_args(%acc_1 = %acc) -> (!pk.tile<16x16xf32>) {
+      %s = pk.block[%8] : !pk.block<S by 16>
+      %9 = pk.load %Q[%s, %d : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.private<[S, 16], bf16> -> !pk.tile<16x16xbf16>
+      %acc_2 = pk.mma %5, %9, %acc_1 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+      %acc_3 = pk.mma %6, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+      scf.yield %acc_3 : !pk.tile<16x16xf32>
+    }
+    pk.store %7, %C[%t, %d : !pk.block<T by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[T, 16], f32>
+  }
+}
+
+// -----
+
 // From the loader to the storer; no consumer.
 // CHECK-LABEL: pk.kernel @spread
 // CHECK: pk.role loader

@@ -85,8 +85,11 @@ def _add(found: list[RoleValue], op: Operation, value: SSAValue, producer: Role,
 
 
 def _is_apart(op: Operation, role_value: RoleValue) -> bool:
-    """Whether one of two values is of rows that a table names, which arrive late: what is combined with them outside of
-    MMAs is there long before, in stages of its own."""
+    """Whether two values have stages of their own: a task's tiles that a loop uses all the time, as results may leave
+    in these (`pk-share-stages`); and where one is of rows that a table names, which arrive late: what is combined with
+    them outside of MMAs is there long before."""
+    if isinstance(role_value.used, scf.ForOp):
+        return True
     gathered = any(isinstance(made, GatherOp) for made in role_value.made)
     return isinstance(op, GatherOp) != gathered and not isinstance(role_value.used, AnyMmaOp)
 

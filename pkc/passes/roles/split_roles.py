@@ -31,7 +31,8 @@ class SplitRoles(KernelPass):
     """Split the tasks of a kernel into the roles that `pk-assign-roles` wrote on their operations.
 
     Each role keeps the loops around its operations and the integers they need. Values across roles go through channels:
-    those made and first used together share the stages of one, of which there is one as yet.
+    those made and first used together share the stages of one, of which there is one as yet. Tiles of a task that a
+    loop uses all the time have one each: results may leave there (`pk-share-stages`).
 
     Before:
 
