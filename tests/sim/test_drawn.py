@@ -13,13 +13,13 @@ from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
-from tests.drawn import SEEDS, draw
+from tests.drawn import FIRST, SEEDS, draw
 from tests.sweeps import sweep
 
 OFTEN = {1, 4, 7}
 
 
-@pytest.mark.parametrize("seed", sweep(SEEDS, lambda seed: seed in OFTEN))
+@pytest.mark.parametrize("seed", sweep(SEEDS, lambda seed: seed - FIRST in OFTEN))
 def test_drawn(seed: int) -> None:
     drawn = draw(seed)
     ranks = 3 if drawn.over else 1
@@ -38,8 +38,9 @@ def test_drawn(seed: int) -> None:
 
 
 def test_a_seed_gives_one_program_and_seeds_give_many() -> None:
-    texts = [draw(seed).text for seed in SEEDS]
-    assert texts == [draw(seed).text for seed in SEEDS]
+    seeds = range(60)
+    texts = [draw(seed).text for seed in seeds]
+    assert texts == [draw(seed).text for seed in seeds]
     assert len(set(texts)) == len(texts)
     for part in (".shard(0)", ".replicate()", "rowsum", "@ B2", "schedule(row", "tasks(M)", "erf"):
         assert any(part in text for text in texts), part
