@@ -54,6 +54,7 @@ _INFIX: dict[type[Operation], str] = {
     arith.SubfOp: "-",
     arith.MulfOp: "*",
 }
+_LEAST_INT = -(2**31)
 _CALL: dict[type[Operation], str] = {arith.MinSIOp: "min", arith.MaxSIOp: "max"}
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _COMPARE_F = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
@@ -280,6 +281,8 @@ def _constant(op: arith.ConstantOp) -> str:
     if isinstance(value, IntegerAttr):
         if value.type == i1:
             return "true" if value.value.data else "false"
+        if value.value.data == _LEAST_INT:  # C++ negates 2147483648, which is a long
+            return f"({_LEAST_INT + 1} - 1)"
         suffix = "ull" if value.type == i64 else ""
         return f"{value.value.data}{suffix}"
     assert isinstance(value, FloatAttr)

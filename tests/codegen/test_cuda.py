@@ -17,7 +17,9 @@ from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.dialect.machine import KINDS, InstructionOp
 from pkc.dialect.roles import ChannelOp
-from pkc.driver.compiler import load
+from pkc.driver.compiler import compile_program, load
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.passes.roles.budgets import channel_group
 from pkc.targets.instruction import Instruction
 from pkc.targets.sm_90a.instructions import PLAIN, instruction
@@ -170,3 +172,16 @@ def test_barriers_of_ctas_that_communicate_are_their_own() -> None:
 
 def _is(op: Operation, name: str) -> bool:
     return isinstance(op, InstructionOp) and op.instruction_name.data == name
+
+
+def test_the_least_integer_is_an_int() -> None:
+    """In C++ `-2147483648` is a long, which `max` of ints does not take."""
+    text = (
+        "kernel last(X: f32[M, N], Y: i32[M]):\n    for m in tasks(blocks(M, 64)):\n        p = full(i32, -1, m)\n"
+        "        for n in blocks(N, 64):\n"
+        "            p = max(p, rowmax(where(X[m, n] > 0.0, positions(n), -1)))\n        Y[m] = p\n"
+    )
+    program = parse_text(Source("last.pk", text))
+    printed = print_kernel(compile_program(program, level="machine").kernel)
+    assert "(-2147483647 - 1)" in printed
+    assert "-2147483648" not in printed
