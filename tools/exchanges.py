@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from pkc.bench import kernels, record
-from pkc.bench.peers.contest import WARMUP, measure, summary
+from pkc.bench.peers.contest import WARMUP
 from pkc.bench.peers.ranks import Job, dist, join, torch
+from pkc.bench.peers.timing import measure, summary
 from pkc.driver.builder import artifact_for
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -77,7 +78,7 @@ def measured(sizes: Sequence[int], pair: tuple[int, int], job: Job, repetitions:
     runs = {"pkc": ours, "nccl": alone, "nccl_transposed": transposed}
     times = measure(list(runs.values()), job, repetitions=repetitions, warmup=WARMUP)
     mesh.close()
-    return {name: summary(samples) for name, samples in zip(runs, times, strict=True)}
+    return {name: summary(timed.samples) for name, timed in zip(runs, times, strict=True)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +55,12 @@ def make_mesh(job: Job) -> Mesh:
 
 @dataclass(frozen=True)
 class Operands:
-    """The arguments of a kernel, and the local shard of its result."""
+    """The arguments of a kernel, the local shard of its result, and what was written into the symmetric heap, as pairs
+    of the place there and the content."""
 
     arguments: Mapping[str, Any]
     result: Any
+    written: Sequence[tuple[Any, Any]] = ()
 
 
 def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh) -> Operands:
@@ -67,6 +69,7 @@ def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh)
     contents = dict(zip(entry.operands, case.inputs, strict=True))
     arguments: dict[str, Any] = dict(case.problem.scalars)
     result: Any = None
+    written: list[tuple[Any, Any]] = []
     for parameter in artifact.arrays:
         if parameter.name not in shapes:
             continue
@@ -74,10 +77,13 @@ def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh)
         arguments[parameter.name] = argument
         if parameter.name in contents and local is not None:
             # Contents are padded where the last shard is short.
-            local.copy_(contents[parameter.name][tuple(map(slice, local.shape))])
+            content = contents[parameter.name][tuple(map(slice, local.shape))]
+            local.copy_(content)
+            if parameter.layout != "private":
+                written.append((local, content))
         if parameter.name == entry.result:
             result = local if local is not None else torch().empty((0, *shapes[entry.result][1:]), device="cuda")
-    return Operands(arguments, result)
+    return Operands(arguments, result, written)
 
 
 def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: Job) -> tuple[Any, Any]:
@@ -90,11 +96,15 @@ def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: J
     return array, tensor(view) if min(view.shape) else None
 
 
-def launches(artifact: Artifact, given: Operands, mesh: Mesh) -> Callable[[], Any]:
-    """Load a kernel; a call launches it on torch's current stream and returns its result. Raises `PkcError`."""
+def launches(artifact: Artifact, given: Operands, mesh: Mesh, *, writes: bool = False) -> Callable[[], Any]:
+    """Load a kernel; a call launches it on torch's current stream and returns its result. If it `writes`, it copies the
+    operands of the symmetric heap there first, from memory that is not symmetric. Raises `PkcError`."""
     loaded = LoadedKernel(artifact, mesh)
+    copied = given.written if writes else ()
 
     def run() -> Any:
+        for place, content in copied:
+            place.copy_(content)
         loaded(given.arguments, stream=torch().cuda.current_stream())
         return given.result
 

@@ -17,6 +17,7 @@ _OURS = ("#1f6f4a", "o", 42)
 _GREY = ("#80868b", "s", 22)
 _BLUE = ("#5b7db1", "D", 20)
 _SAND = ("#d98324", "^", 26)
+_BROWN = ("#8a6d3b", "v", 26)
 """Colour, mark, and area of the mark in square points."""
 
 LOOKS = {
@@ -29,6 +30,8 @@ LOOKS = {
     "scaled_mm": _GREY,
     "scaled_mm_nccl": _GREY,
     "torch_fused": _SAND,
+    "torch_symmetric": _BROWN,
+    "torch_native": _BLUE,
     "cudnn": _GREY,
     "flash": _SAND,
     "all_gather_cudnn": _GREY,
@@ -95,6 +98,7 @@ def mark(records: Sequence[Mapping[str, Any]]) -> str:
         for record, results in groups(records)
         for result in results
         for name in NAMES
+        if any(shares([result], name))
     ]
     return hashlib.sha256(json.dumps(drawn).encode()).hexdigest()
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pkc.bench.peers.contest import FLUSH_BYTES
 from pkc.bench.peers.ranks import Job, torch
+from pkc.bench.peers.timing import FLUSH_BYTES
 from pkc.version import VERSION
 
 SCHEMA = 1
@@ -51,6 +51,8 @@ def header(job: Job, repetitions: int, warmup: int) -> dict[str, Any]:
             "warmup": warmup,
             "time": "of the slowest rank, by CUDA events, host excluded",
             "flush_bytes": FLUSH_BYTES,
+            "hold": "verified in each repetition",
+            "checked": "before timing, and what the last timed repetition made of poisoned results",
             "multicast": "off",
         },
         "results": [],

@@ -18,7 +18,7 @@ import click
 from pkc import console
 from pkc.bench import errors
 from pkc.bench.record import SCHEMA
-from pkc.bench.tables import LEGEND, table
+from pkc.bench.tables import legend, table
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 
@@ -45,7 +45,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def section(records: Sequence[dict[str, Any]]) -> str:
     """The text between the two marks of a page."""
-    return f"{LEGEND}\n\n{table(records)}" if records else NOTHING
+    return f"{legend(records)}\n\n{table(records)}" if records else NOTHING
 
 
 def insert(page: str, text: str) -> str:

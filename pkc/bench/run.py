@@ -16,8 +16,10 @@ from pkc.bench.peers import contest, ranks
 from pkc.bench.peers.contest import WARMUP, Entrant, Step
 from pkc.bench.peers.problem import ALONE, Case, Problem, alone_ms, field
 from pkc.bench.peers.ranks import Job
+from pkc.bench.peers.timing import Hung
 from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
-from pkc.bench.tables import table
+from pkc.bench.tables import WRITTEN, table
+from pkc.codegen.artifact import Artifact
 from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import load_program
@@ -68,7 +70,7 @@ def execute(program: tree.Program, request: Request) -> bool:
     job = ranks.join()
     try:
         fine = _Run(program, entry, request, job).execute()
-    except contest.Hung as hung:
+    except Hung as hung:
         _end(PkcError(errors.NotFinished(NOWHERE, str(hung))))
     except Exception as error:
         if job.ranks == 1:
@@ -172,6 +174,8 @@ class _Run:
             self._build(_Source(name, self._program, self._entry, {**given, **variant}), [case], mesh)
             for name, variant in schedules.items()
         ]
+        if not self._request.quick and problem.ranks > 1:
+            built += self._written(_Source(WRITTEN, self._program, self._entry, given, writes=True), case, mesh)
         beside = Path(self._request.path).parent / (self._entry.alone or "")
         if alone and beside.is_file() and not self._request.quick:
             program = load_program(beside)
@@ -181,6 +185,22 @@ class _Run:
         ready = [entrant for _, entrant in built if isinstance(entrant, Entrant)]
         others = [peer for peer in field(case, alone) if peer.name in ALONE or not self._request.quick]
         return [*others, *ready]
+
+    def _written(self, source: _Source, case: Case, mesh: Mesh) -> list[tuple[str, Entrant | str]]:
+        """The kernel with its operands written into the symmetric heap each time, if it has some there."""
+        return [self._build(source, [case], mesh)] if self._shares(source, case) else []
+
+    def _shares(self, source: _Source, case: Case) -> bool:
+        try:
+            artifact = self._compile(source, case)
+        except PkcError:
+            return False  # said of `pkc` already
+        shared = {parameter.name for parameter in artifact.arrays if parameter.layout != "private"}
+        return bool(shared & set(source.entry.operands))
+
+    def _compile(self, source: _Source, case: Case) -> Artifact:
+        program, entry, schedule = source.program, source.entry, source.schedule
+        return kernels.compile_kernel(program, entry, case.problem, schedule, self._request.target)
 
     def _build(self, source: _Source, cases: Sequence[Case], mesh: Mesh) -> tuple[str, Entrant | str]:
         """A kernel of pkc as an entrant that does all cases in turn, or why it fails; on all ranks if on one."""
@@ -197,20 +217,20 @@ class _Run:
         return source.name, made
 
     def _step(self, source: _Source, case: Case, mesh: Mesh) -> Step:
-        target = self._request.target
-        artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule, target)
+        artifact = self._compile(source, case)
         given = kernels.operands(artifact, source.entry, case, self._job, mesh)
-        return Step(kernels.launches(artifact, given, mesh), case.reference)
+        return Step(kernels.launches(artifact, given, mesh, writes=source.writes), case.reference)
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The source of a contestant."""
+    """The source of a contestant, which writes its operands into the symmetric heap each time if it `writes`."""
 
     name: str
     program: tree.Program
     entry: Entry
     schedule: Mapping[str, str]
+    writes: bool = False
 
 
 def variant_name(variant: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,12 @@ def suite() -> dict[str, Entry]:
 def _entry(name: str, values: Mapping[str, Any]) -> Entry:
     given: dict[str, Any] = {"alone": None, **values}
     return Entry(kernel=name, operands=tuple(given.pop("operands")), **given)
+
+
+@functools.cache
+def fitted() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """The sizes that rates of the cost model were fitted to, by kernel and number of GPUs."""
+    return _read(FOLDER / "fitted.toml")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pkc.bench.suite import fitted
+
 PEERS = {
     "cublas": "cuBLAS",
     "cublas_nccl": "cuBLAS + NCCL",
@@ -14,6 +16,8 @@ PEERS = {
     "scaled_mm": "cuBLAS",
     "scaled_mm_nccl": "cuBLAS + NCCL",
     "torch_fused": "torch fused",
+    "torch_symmetric": "torch fused, symmetric A",
+    "torch_native": "torch native, symmetric A",
     "cudnn": "cuDNN",
     "flash": "flash",
     "nccl": "NCCL",
@@ -28,6 +32,8 @@ PEERS = {
     "nccl_grouped": "NCCL all-to-all + torch grouped GEMM",
     "nccl_index_add": "NCCL all-to-all + weighted index_add",
 }
+WRITTEN = "pkc_written"
+"""pkc, with the time to write its operands into the symmetric heap."""
 PUBLISHED = "ParallelKittens"
 ALONE = "_alone"
 """The suffix of the names of contestants that do the work alone."""
@@ -42,6 +48,29 @@ medians of the slowest rank, all of one run except the ParallelKittens figures, 
 machine. (x) is how many times as long as pkc it takes. The limit is the longer of the work of a GPU alone, by cuBLAS or
 cuDNN, of several GEMMs one after the other, and the bytes over the measured rate of the link; (share) is the limit over
 pkc's time. NVLink multicast is off everywhere."""
+
+FITTED, UNHELD, OLDER = "*", "~", "†"
+_MARKS = {
+    FITTED: "rates of the cost model, by which schedules are chosen, were fitted to times at this size.",
+    UNHELD: "some of the times include what the host needs to enqueue, which is longer than the stream can be held.",
+    OLDER: """\
+this file is from before it was verified that the stream is held until the host has enqueued all, and results checked
+after timing too; it has no column for pkc with the time to write operands into the symmetric heap, for torch's
+operators on a symmetric A, or for its native ones, and rows that do not divide failed in torch's operators.""",
+}
+
+
+def legend(records: Sequence[Mapping[str, Any]]) -> str:
+    """What stands above the tables of these records: what figures are, and the marks that there are."""
+    found = groups(records)
+    cells = {cell[-1] for _, results in found for row in _main(results, _notes(results)) for cell in row if cell}
+    marks = cells | {OLDER for record, _ in found if is_older(record)}
+    return "\n\n".join([LEGEND, *(f"{mark}: {said}" for mark, said in _MARKS.items() if mark in marks)])
+
+
+def is_older(record: Mapping[str, Any]) -> bool:
+    """Whether a record does not say that the hold of the stream was verified."""
+    return "hold" not in record.get("method", {})
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> str:
@@ -66,8 +95,8 @@ def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any]
 
 def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     notes = _notes(results)
-    yield f"**{results[0]['title']}** ({heading(record, results[0]['ranks'])})"
-    yield _grid(_filled([_columns(results), *(_row(result, results, notes) for result in results)]))
+    yield f"**{results[0]['title']}** ({heading(record, results[0]['ranks'])}{OLDER if is_older(record) else ''})"
+    yield _grid(_filled(_main(results, notes)))
     variants = _names(results, _is_variant)
     if variants:
         rows = [[size(result), *(_time(result, name, notes) for name in ("pkc", *variants))] for result in results]
@@ -75,6 +104,10 @@ def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> I
         yield _grid([[dims(results), "pkc", *(name.removeprefix(VARIANT) for name in variants)], *measured])
     if notes:
         yield "\\\n".join(f"[{number}] {error}" for error, number in notes.items())
+
+
+def _main(results: Sequence[Mapping[str, Any]], notes: Mapping[str, int]) -> list[list[str]]:
+    return [_columns(results), *(_row(result, results, notes) for result in results)]
 
 
 def _notes(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -147,6 +180,7 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         dims(results),
         "pkc",
+        "operands written too",
         "TFLOP/s" if results[0]["flops"] else "GB/s",
         "limit (share)",
         *(f"{name} (x)" for name in (*peers, *published)),
@@ -158,7 +192,9 @@ def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]], notes:
     ours = milliseconds(result, "pkc")
     limit = result["limit_ms"]
     work = result["flops"] / 1e9 or result["link_bytes"] / 1e6
-    row = [size(result), _time(result, "pkc", notes), NOTHING if ours is None else f"{work / ours:.0f}"]
+    row = [size(result) + f" {FITTED}" * _is_fitted(result)]
+    row += [_time(result, name, notes) for name in ("pkc", WRITTEN)]
+    row.append(NOTHING if ours is None else f"{work / ours:.0f}")
     row.append(_ratio(limit, limit and ours and limit / ours))
     for name in _names(results, _is_peer):
         row.append(_versus(milliseconds(result, name), ours, _time(result, name, notes)))
@@ -170,7 +206,9 @@ def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]], notes:
 
 
 def _versus(other: float | None, ours: float | None, otherwise: str) -> str:
-    return otherwise if other is None else _ratio(other, ours and other / ours)
+    if other is None:
+        return otherwise
+    return _ratio(other, ours and other / ours) + UNHELD * otherwise.endswith(UNHELD)
 
 
 def _ratio(value: float | None, ratio: float | None) -> str:
@@ -184,12 +222,23 @@ def _time(result: Mapping[str, Any], name: str, notes: Mapping[str, int]) -> str
     contestant = result["contestants"].get(name)
     if contestant is None:
         return NOTHING
-    return f"failed [{notes[_error(contestant)]}]" if "error" in contestant else _number(contestant["median_ms"])
+    if "error" in contestant:
+        return f"{'refused' if contestant.get('refused') else 'failed'} [{notes[_error(contestant)]}]"
+    return _number(contestant["median_ms"]) + UNHELD * bool(contestant.get("unheld"))
 
 
 def _number(value: float) -> str:
     """Three digits at least."""
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def _is_fitted(result: Mapping[str, Any]) -> bool:
+    """Whether rates were fitted to times of this kernel at this size, causal or not, on as many GPUs."""
+    if "m" not in result and "b" not in result:
+        return False
+    names = [dim for dim in (_MATMUL if "m" in result else _ATTENTION) if dim in result]
+    known = fitted().get(result["kernel"], {}).get(str(result["ranks"]), ())
+    return "x".join(str(result[dim]) for dim in names) in known
 
 
 def _published(results: Sequence[Mapping[str, Any]]) -> bool:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pkc.bench.peers import contest, gemm, ranks
+from pkc.bench.peers import contest, gemm, ranks, timing
 from pkc.bench.peers.gemm import Matmul
 from pkc.bench.peers.problem import alone_ms
 from pkc.bench.peers.reference import sample
@@ -39,13 +39,13 @@ def test_sampled_rows(rows: int) -> None:
 
 
 def test_everyone_has_a_turn_and_is_first_at_times() -> None:
-    orders = [list(contest._order(3, repetition)) for repetition in range(-2, 4)]
+    orders = [list(timing._order(3, repetition)) for repetition in range(-2, 4)]
     assert all(sorted(order) == [0, 1, 2] for order in orders)
     assert [order[0] for order in orders] == [1, 2, 0, 1, 2, 0]
 
 
 def test_percentiles() -> None:
-    found = contest.summary([float(number) for number in range(21)])
+    found = timing.summary([float(number) for number in range(21)])
     assert (found["p5_ms"], found["p25_ms"], found["median_ms"], found["p75_ms"], found["p95_ms"]) == (1, 5, 10, 15, 19)
     assert found["samples_ms"][20] == 20.0
 
@@ -61,6 +61,4 @@ def test_torchs_operators_need_an_environment_without_multicast(monkeypatch: pyt
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "0")
     with pytest.raises(gemm.Refused, match="multicast: TORCH_SYMM_MEM_DISABLE_MULTICAST not set"):
-        gemm.evenly_split(Matmul("reduce_scatter", 16, 8, 8, 8))
-    with pytest.raises(gemm.Refused, match="splits rows evenly: 17 over 8"):
-        gemm.evenly_split(Matmul("reduce_scatter", 17, 8, 8, 8))
+        gemm.symmetric_group()

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from pkc.bench import plot, report
 from pkc.bench.plot import shares
-from pkc.bench.tables import table
+from pkc.bench.tables import LEGEND, legend, table
 from pkc.diagnostics import PkcError
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ FIXTURE = Path(__file__).parent / "results.json"
 ATTENTION = Path(__file__).parent / "attention.json"
 
 EXPECTED = """\
-**GEMM + reduce-scatter** (8 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02)
+**GEMM + reduce-scatter** (8 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02†)
 
 |        M x N x K |        pkc | TFLOP/s | limit (share) | cuBLAS + NCCL (x) | torch fused (x) | \
 ParallelKittens (x) | GEMM alone: cuBLAS |   pkc |
@@ -49,8 +49,36 @@ def test_table(record: dict[str, Any]) -> None:
     assert table([record]) == EXPECTED
 
 
+def test_columns_that_newer_files_have(record: dict[str, Any]) -> None:
+    """Operands that are written too, what is refused, and times that include some of the host."""
+    record["method"]["hold"] = "verified"
+    times = record["results"][0]["contestants"]
+    times["pkc_written"] = {"median_ms": 0.45}
+    times["torch_fused"]["unheld"] = 2
+    times["torch_native"] = {"error": "no kernel", "refused": True}
+    record["results"][0] |= {"kernel": "gemm_rs", "ranks": 4, "published_ms": None}
+    del record["results"][1]
+    *_, header, _, row = table([record]).split("\n\n")[1].splitlines()
+    assert [cell.strip() for cell in header.split("|")[1:]][:4] == [
+        "M x N x K",
+        "pkc",
+        "operands written too",
+        "TFLOP/s",
+    ]
+    assert "8192 * | 0.400 |                0.450 |     344 |" in row
+    assert "1.20 (3.00)~ |" in row and "refused [1] |" in row
+    told = legend([record])
+    assert told.startswith(LEGEND)
+    assert [line[0] for line in told.removeprefix(LEGEND).split("\n\n") if line] == ["*", "~"]
+
+
+def test_older_files_say_what_they_lack(record: dict[str, Any]) -> None:
+    assert "no column for pkc with the time to write operands" in legend([record])
+    assert "2026-01-02†)" in table([record])
+
+
 EXPECTED_OF_ATTENTION = """\
-**ring attention** (4 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02)
+**ring attention** (4 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02†)
 
 |               B x H x S x D |        pkc | TFLOP/s | limit (share) | all-gather + cuDNN (x) | \
 all-to-all + cuDNN (x) | all-gather + flash (x) | attention alone: cuDNN | flash |  pkc |

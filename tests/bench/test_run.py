@@ -138,6 +138,7 @@ def test_quick_is_pkc_and_the_work_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Attention, "draw", draw)
     monkeypatch.setattr(run._Run, "_entrants", entrants)
     monkeypatch.setattr(run._Run, "_build", lambda self, source, case, mesh: (source.name, _entrant(source.name)))
+    monkeypatch.setattr(run._Run, "_shares", lambda self, source, case: source.writes)
     assert bench("--sizes", "1x8x64", "--variant", "stages=1", kernel="ring_attention") == 0
     assert bench("--sizes", "1x8x64", "--variant", "stages=1", "--quick", kernel="ring_attention") == 0
     spread, alone, ours = (
@@ -145,7 +146,7 @@ def test_quick_is_pkc_and_the_work_alone(monkeypatch: pytest.MonkeyPatch) -> Non
         ["cudnn_alone", "flash_alone"],
         ["pkc", "pkc stages=1"],
     )
-    assert made == [[*spread, *alone, *ours, "pkc_alone"], ["cudnn_alone", *ours]]
+    assert made == [[*spread, *alone, *ours, "pkc_written", "pkc_alone"], ["cudnn_alone", *ours]]
 
 
 def _entrant(name: str) -> Entrant:
@@ -170,7 +171,7 @@ def test_a_wrong_result_is_an_error_and_no_number(
     assert bench("--sizes", "4096") == 1
     found = capsys.readouterr()
     assert "pkc: ERROR the result is wrong" in found.out
-    assert "| failed |" in found.out
+    assert "| failed [1] |" in found.out
     assert found.err.startswith("error[PK945]: pkc has no time for pkc at 4096x4096x4096\n")
 
 
@@ -262,6 +263,19 @@ def test_what_a_kernel_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert [call["constants"] for call in calls] == [{}, {}, {"D": 64, "causal": True}, {"D": 128}, {"D": 128}]
     assert [(call["ranks"], call["schedule"], call["target"]) for call in calls] == [(4, {"stages": "3"}, "tiny")] * 5
+
+
+def test_operands_are_written_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the symmetric heap, before each launch, if that is asked for."""
+    order: list[str] = []
+    monkeypatch.setattr(kernels, "LoadedKernel", lambda *_: lambda *_, **__: order.append("launch"))
+    monkeypatch.setattr(kernels, "torch", lambda: SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda: 0)))
+    given = kernels.Operands({}, "result", [(SimpleNamespace(copy_=order.append), "A")])
+    launched: list[Any] = []
+    for writes in (False, True):
+        launched.append(kernels.launches(Any, given, Any, writes=writes))  # type: ignore[arg-type]
+    assert [run() for run in launched] == ["result", "result"]
+    assert order == ["launch", "A", "launch"]
 
 
 def test_the_target(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import get_args
 
@@ -11,12 +12,13 @@ from pkc.bench.peers.attention import Attention
 from pkc.bench.peers.collective import Collective, Exchange
 from pkc.bench.peers.gemm import Collective as AroundGemm
 from pkc.bench.peers.gemm import Matmul
-from pkc.bench.suite import Entry, Machine, link_ms, machine, machines, suite
+from pkc.bench.suite import Entry, Machine, fitted, link_ms, machine, machines, suite
 from pkc.diagnostics import PkcError
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.driver.compiler import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+TILES = Path(__file__).parents[2] / "bench" / "tiles"
 
 
 def h200() -> Machine:
@@ -130,7 +132,7 @@ def test_entries_are_examples(entry: Entry) -> None:
     assert set(arrays) == {*entry.operands, entry.result}
     (problem,) = entry.problems(entry.sizes.partition(",")[0], ranks=2)
     assert set(kinds) == {*arrays, *problem.scalars}
-    assert [len(kinds[name].dimensions) for name in entry.operands] == [len(shape) for shape in problem.operands]
+    assert [len(arrays[name].dimensions) for name in entry.operands] == [len(shape) for shape in problem.operands]
     sharded = {name: kind.shard_dim for name, kind in arrays.items() if isinstance(kind, PGLType)}
     positions = dict.fromkeys(arrays, 2)
     first = entry.operands[0]
@@ -178,7 +180,8 @@ def test_sizes_of_attention() -> None:
         Attention("ring", 1, 4, 8, 8, 128, True, 4, zigzag=True),
     ]
     assert found[2].constants == {"D": 128, "causal": True, "zigzag": True}
-    assert found[2].positions(1) == [1, 6]
+    zigzag = found[2]
+    assert isinstance(zigzag, Attention) and zigzag.positions(1) == [1, 6]
     assert [problem.size for problem in found] == ["4x16x8192x128", "1x2x3x64+causal", "1x4x8x128+causal+zigzag"]
 
 
@@ -277,3 +280,14 @@ def test_what_collectives_begin_and_end_with() -> None:
         assert Collective(exchange, 9, 6, 2).uneven == ("M", 9, 2)
     assert Collective("all_to_all", 8, 7, 2).uneven == ("N", 7, 2)
     assert Collective("all_gather", 8, 7, 2).uneven is None
+
+
+def test_fitted_sizes_are_those_of_the_times_that_are_kept() -> None:
+    kept: dict[str, dict[str, set[str]]] = {"attention": {"1": set()}}
+    for name in ("h200_x4", "h200_x4_slices"):
+        for entry in tomllib.loads((TILES / f"{name}.toml").read_text(encoding="utf-8"))["measured"]:
+            kept.setdefault(entry["kernel"], {"4": set()})["4"].add("x".join(map(str, entry["size"])))
+    for entry in tomllib.loads((TILES / "h200_attention.toml").read_text(encoding="utf-8"))["measured"]:
+        sizes = (*(entry["dims"][dim] for dim in "BHS"), entry["constants"]["D"])
+        kept["attention"]["1"].add("x".join(map(str, sizes)))
+    assert {name: {ranks: set(sizes) for ranks, sizes in known.items()} for name, known in fitted().items()} == kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,31 @@ def test_a_matmul_without_one_column_is_wrong(collective: Collective) -> None:
     assert len(found["right"]["samples_ms"]) == 20
     assert "the result is wrong" in found["wrong"]["error"]
     assert "the result is wrong" in found["short"]["error"]
+
+
+@pytest.mark.gpu
+def test_a_host_that_is_late_is_held_for_longer() -> None:
+    """Its time is that of the GPU all the same, and one that stays behind every hold says so."""
+    job = Job(0, 1, 0)
+    case = Matmul("none", 512, 512, 512, 1).draw(job)
+    a, b = case.inputs
+
+    def late(seconds: float) -> Any:
+        def run() -> Any:
+            time.sleep(seconds)
+            return a @ b
+
+        return run
+
+    entrants = [
+        Entrant(name, [Step(late(seconds), case.reference)])
+        for name, seconds in (("in time", 0.0), ("late", 0.005), ("too late", 0.06))
+    ]
+    found = compete(entrants, job, repetitions=20)
+    print({name: (times["median_ms"], times.get("unheld", 0)) for name, times in found.items()})
+    assert found["late"]["median_ms"] < 2 * found["in time"]["median_ms"] < 1
+    assert "unheld" not in found["in time"] and "unheld" not in found["late"]
+    assert found["too late"]["unheld"] == 20
 
 
 ATTENTION = "1x4x512,2x2x384x64,1x4x512+causal"

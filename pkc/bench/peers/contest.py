@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import math
-import statistics
 import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pkc.bench.peers.ranks import TIMEOUT, Job, torch
+from pkc.bench.peers.ranks import Job
 from pkc.bench.peers.reference import Reference, Wrong
+from pkc.bench.peers.timing import Hung, Timed, finish, measure, summary
 
-FLUSH_BYTES = 256 << 20
-"""Written before each repetition: several times the L2 cache of any GPU so far."""
-HOLD_CYCLES = 4_000_000
-"""About 2 ms, longer than the host needs to enqueue any contestant."""
 LONGEST = 300
 """Characters kept of the message of a contestant that fails."""
 WARMUP = 5
 """Repetitions that are not counted."""
-
-
-class Hung(Exception):
-    """The GPUs do not finish; this process can only end."""
 
 
 class Refused(Exception):
@@ -60,9 +50,9 @@ class Entrant:
     name: str
     steps: Sequence[Step]
 
-    def run(self) -> None:
-        for step in self.steps:
-            step.run()
+    def run(self) -> list[Any]:
+        """Enqueue all steps; their results."""
+        return [step.run() for step in self.steps]
 
     def restore(self) -> None:
         for step in self.steps:
@@ -70,7 +60,11 @@ class Entrant:
 
 
 def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: int = WARMUP) -> dict[str, Any]:
-    """Check all, then measure those that are right; by name the `summary`, or an `error`. Raises `Hung`."""
+    """Check all, measure those that are right, and check what the last repetition has made of poisoned memory.
+
+    By name the `summary`, with `unheld` repetitions if there are some, or an `error`; `refused` beside it where the
+    contestant does not take the problem. Raises `Hung`.
+    """
     found: dict[str, dict[str, Any]] = {}
     ready: list[Entrant] = []
     for entrant in entrants:
@@ -84,9 +78,22 @@ def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: 
         warmup=warmup,
         restores=[entrant.restore for entrant in ready],
     )
-    for entrant, samples in zip(ready, times, strict=True):
-        found[entrant.name] |= summary(samples)
+    for entrant, timed in zip(ready, times, strict=True):
+        found[entrant.name] = _afterwards(entrant, timed, found[entrant.name]["error_over_bound"])
     return found
+
+
+def _afterwards(entrant: Entrant, timed: Timed, before: float) -> dict[str, Any]:
+    """The summary of a contestant whose last timed result is right too; `before` is its error over its bound then."""
+    try:
+        after = max(
+            (step.reference.check(result) for step, result in zip(entrant.steps, timed.result, strict=True)),
+            default=0.0,
+        )
+    except Wrong as failure:
+        return {"error": f"after timing {failure}"}
+    unheld = {"unheld": timed.unheld} if timed.unheld else {}
+    return {"error_over_bound": max(before, after), **summary(timed.samples), **unheld}
 
 
 def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
@@ -102,7 +109,7 @@ def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
 
 def _try_step(step: Step, job: Job) -> dict[str, Any]:
     """Run it twice, the result poisoned in between, and check it: the largest error over its bound, or an `error`."""
-    problem = ""
+    problem, refused = "", False
     result = None
     try:
         # A new allocation most often gets the memory of the poisoned result.
@@ -113,83 +120,14 @@ def _try_step(step: Step, job: Job) -> dict[str, Any]:
     except Hung:
         raise
     except Exception as failure:
+        refused = isinstance(failure, Refused)
         problem = str(failure).partition("\n")[0][:LONGEST] or type(failure).__name__
     if job.any(bool(problem)):
-        return {"error": problem or "it fails on another rank"}
+        return {"error": problem or "it fails on another rank", **({"refused": True} if refused else {})}
     try:
         return {"error_over_bound": step.reference.check(result)}
     except Wrong as failure:
         return {"error": str(failure)}
-
-
-# Time
-
-
-def finish(timeout: float = TIMEOUT) -> None:
-    """Wait for all that is enqueued on the current stream, without waiting inside the driver. Raises `Hung`."""
-    event = torch().cuda.Event()
-    event.record()
-    deadline = time.monotonic() + timeout
-    while not event.query():
-        if time.monotonic() > deadline:
-            raise Hung(f"the GPU has not finished within {timeout:g} s")
-        time.sleep(0.0002)
-
-
-def measure(
-    contestants: Sequence[Callable[[], Any]],
-    job: Job,
-    *,
-    repetitions: int,
-    warmup: int,
-    restores: Sequence[Callable[[], Any]] = (),
-) -> list[list[float]]:
-    """Milliseconds of the slowest rank for each repetition of each contestant. What brings its operands back is one of
-    `restores`, if there are any, and not timed. Raises `Hung`."""
-    flushed = torch().empty(FLUSH_BYTES, dtype=torch().uint8, device="cuda")
-    meeting = torch().zeros(1, device="cuda")
-    events = [[_pair() for _ in range(repetitions)] for _ in contestants]
-    gc.collect()
-    gc.disable()
-    try:
-        for repetition in range(-warmup, repetitions):
-            for number in _order(len(contestants), repetition):
-                before, after = events[number][repetition] if repetition >= 0 else _pair()
-                torch().cuda._sleep(HOLD_CYCLES)
-                if restores:
-                    restores[number]()
-                flushed.zero_()
-                job.total(meeting)
-                before.record()
-                contestants[number]()
-                after.record()
-            finish()
-    finally:
-        gc.enable()
-    times = [[before.elapsed_time(after) for before, after in pairs] for pairs in events]
-    return job.largest(torch().tensor(times, device="cuda", dtype=torch().float64)).tolist()
-
-
-def _pair() -> tuple[Any, Any]:
-    return torch().cuda.Event(enable_timing=True), torch().cuda.Event(enable_timing=True)
-
-
-def _order(count: int, repetition: int) -> Iterable[int]:
-    """The contestants in round-robin order: each repetition begins with the next one."""
-    return ((repetition + number) % count for number in range(count))
-
-
-def summary(samples: Sequence[float]) -> dict[str, Any]:
-    """Median and percentiles of times in milliseconds, and the times themselves."""
-    cuts = statistics.quantiles(samples, n=20, method="inclusive")
-    return {
-        "median_ms": round(statistics.median(samples), 6),
-        "p5_ms": round(cuts[0], 6),
-        "p25_ms": round(cuts[4], 6),
-        "p75_ms": round(cuts[14], 6),
-        "p95_ms": round(cuts[18], 6),
-        "samples_ms": [round(sample, 6) for sample in samples],
-    }
 
 
 # What is said of it

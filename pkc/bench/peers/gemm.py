@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pkc.bench.peers.contest import Contestant, Refused
 from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
@@ -21,15 +21,6 @@ _SUMMED = ("reduce_scatter", "all_reduce")
 """Collectives behind a matmul: a rank has a share of what is summed over."""
 
 FORM = "M = N = K, such as 8192, or MxNxK, such as 16x8192x8192"
-
-
-class RowsOfRanks(Protocol):
-    """A problem whose m rows are divided among the ranks."""
-
-    @property
-    def m(self) -> int: ...
-    @property
-    def ranks(self) -> int: ...
 
 
 class Sizes(Usual):
@@ -150,7 +141,7 @@ def peers(problem: Matmul, a: Any, b: Any, job: Job) -> Iterator[Contestant]:
         yield Contestant("cublas", _matmul(a, b, problem.m))
     elif problem.exchange == "reduce_scatter":
         yield Contestant("cublas_nccl", _matmul_then_scatter(problem, a, b, job))
-        yield Contestant("torch_fused", _fused_scatter(problem, a, b))
+        yield Contestant("torch_fused", _fused_scatter(problem, a, b, job))
     elif problem.exchange == "all_reduce":
         yield Contestant("cublas_nccl", _matmul_then_reduce(a, b))
         yield Contestant("cublas_one_shot", _matmul_then_one_shot(problem, a, b))
@@ -158,6 +149,8 @@ def peers(problem: Matmul, a: Any, b: Any, job: Job) -> Iterator[Contestant]:
     else:
         yield Contestant("cublas_nccl", _gather_then_matmul(problem, a, b))
         yield Contestant("torch_fused", _fused_gather(problem, a, b))
+        yield Contestant("torch_symmetric", _fused_gather(problem, a, b, in_symmetric_memory=True))
+        yield Contestant("torch_native", _native_gather(problem, a, b))
 
 
 def _matmul(a: Any, b: Any, rows: int) -> Callable[[], Any]:
@@ -228,26 +221,70 @@ def _gather_then_matmul(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
     return run
 
 
-def _fused_scatter(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
-    group = functools.cache(lambda: evenly_split(problem))
+def _fused_scatter(problem: Matmul, a: Any, b: Any, job: Job) -> Callable[[], Any]:
+    # Torch scatters equal shards too: rows beyond m are padding, there before the time begins.
+    padded = padded_rows(a, job.ranks * problem.shard)
+    owned = problem.owned(job.rank)
 
     def run() -> Any:
-        name = group()
-        return torch().ops.symm_mem.fused_matmul_reduce_scatter(a, b, "sum", 0, name)
+        name = symmetric_group()
+        return torch().ops.symm_mem.fused_matmul_reduce_scatter(padded, b, "sum", 0, name)[:owned]
 
     return run
 
 
-def _fused_gather(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
-    group = functools.cache(lambda: evenly_split(problem))
+def _fused_gather(problem: Matmul, a: Any, b: Any, *, in_symmetric_memory: bool = False) -> Callable[[], Any]:
+    ready = functools.cache(lambda: _in_place(a) if in_symmetric_memory else (a, symmetric_group()))
 
     def run() -> Any:
-        name = group()
+        shard, name = ready()
         # A is returned too, which is the default: without it torch may use multicast where there is some.
-        _, (out,) = torch().ops.symm_mem.fused_all_gather_matmul(a, [b], 0, name)
-        return out
+        _, (out,) = torch().ops.symm_mem.fused_all_gather_matmul(shard, [b], 0, name)
+        return out[: problem.m]
 
     return run
+
+
+_NATIVE = "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"
+"""Torch looks at each call whether this is in the environment."""
+
+
+def _native_gather(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
+    """As `_fused_gather` of an operand in symmetric memory, by one matmul that waits for the rows that it needs."""
+    gather = _fused_gather(problem, a, b, in_symmetric_memory=True)
+
+    def run() -> Any:
+        os.environ[_NATIVE] = "1"
+        try:
+            if not _is_native(a, b):
+                raise Refused(f"torch has no native kernel for {problem.m} rows over {problem.ranks} ranks")
+            return gather()
+        finally:
+            del os.environ[_NATIVE]
+
+    return run
+
+
+def _is_native(a: Any, b: Any) -> bool:
+    """Whether torch takes its native kernel for a shard of A; without it, it does as if it had not been asked."""
+    module = importlib.import_module("torch.distributed._symmetric_memory")
+    asked = getattr(module, "_should_use_fused_all_gather_matmul_native", None)
+    return asked is not None and asked(a, [b], 0, symmetric_group())
+
+
+def _in_place(a: Any) -> tuple[Any, str]:
+    """A copy of A in torch's symmetric memory, and the group. Raises `Refused`."""
+    shared, group = symmetric(a, a.shape)
+    return shared.copy_(a), group
+
+
+def padded_rows(a: Any, rows: int) -> Any:
+    """A with so many rows: zeros behind its own."""
+    if len(a) == rows:
+        return a
+    whole = a.new_zeros((rows, *a.shape[1:]))
+    whole[: len(a)] = a
+    return whole
 
 
 def symmetric(like: Any, shape: Shape) -> tuple[Any, str]:
@@ -259,13 +296,7 @@ def symmetric(like: Any, shape: Shape) -> tuple[Any, str]:
     return shared, group
 
 
-def evenly_split(problem: RowsOfRanks) -> str:
-    """As `symmetric_group`, for operators of torch that split rows. Raises `Refused`."""
-    if problem.m % problem.ranks:
-        raise Refused(f"torch splits rows evenly: {problem.m} over {problem.ranks} ranks")
-    return symmetric_group()
-
-
+@functools.cache
 def symmetric_group() -> str:
     """The name of the group of all ranks. Raises `Refused`. Importing the module is what defines its operators."""
     missing = [name for name, value in NO_MULTICAST.items() if os.environ.get(name) != value]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -87,7 +86,7 @@ class Scaled(Sizes, ABC):
         a, b = a.to(torch().float8_e4m3fn), b.to(torch().float8_e4m3fn)
         scales = self._draw_scales(rows, job, generator)
         return Case(
-            self, (a, b, *self._passed(scales)), self._reference(a, b, scales, job), (*self._peers(a, b, scales),)
+            self, (a, b, *self._passed(scales)), self._reference(a, b, scales, job), (*self._peers(a, b, scales, job),)
         )
 
     @abstractmethod
@@ -107,29 +106,34 @@ class Scaled(Sizes, ABC):
         """The product in bf16, by torch."""
 
     @abstractmethod
+    def _padded_scales(self, scale: Any, rows: int) -> Any:
+        """The scales of A with so many rows, the last of which are zeros."""
+
+    @abstractmethod
     def _gathered_scales(self, scale: Any) -> Any:
         """The scales of all rows of A, from those of each rank's."""
 
     # The peers
 
-    def _peers(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Iterator[Contestant]:
+    def _peers(self, a: Any, b: Any, scales: tuple[Any, Any], job: Job) -> Iterator[Contestant]:
         if self.around == "none" or self.ranks == 1:
             yield Contestant("scaled_mm", lambda: self._multiply(a[: self.m], b, scales))
         elif self.around == "reduce_scatter":
-            yield Contestant("scaled_mm_nccl", self._then_scatter(a, b, scales))
-            yield Contestant("torch_fused", self._fused(a, b, scales))
+            yield Contestant("scaled_mm_nccl", self._then_scatter(a, b, scales, job))
+            yield Contestant("torch_fused", self._fused(a, b, scales, job))
         else:
             yield Contestant("scaled_mm_nccl", self._gather_first(a, b, scales))
-            yield Contestant("torch_fused", self._fused(a, b, scales))
+            yield Contestant("torch_fused", self._fused(a, b, scales, job))
 
-    def _then_scatter(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Callable[[], Any]:
+    def _then_scatter(self, a: Any, b: Any, scales: tuple[Any, Any], job: Job) -> Callable[[], Any]:
+        # NCCL scatters equal shards: rows beyond m are padding, there before the time begins.
+        rows, owned = self.ranks * self.plain.shard, self.plain.owned(job.rank)
+        padded, left = gemm.padded_rows(a, rows), self._padded_scales(scales[0], rows)
         local = a.new_zeros((self.plain.shard, self.n), dtype=torch().bfloat16)
 
         def run() -> Any:
-            if self.m % self.ranks:
-                raise Refused(f"{self.m} rows over {self.ranks} ranks")
-            dist().reduce_scatter_tensor(local, self._multiply(a, b, scales))
-            return local
+            dist().reduce_scatter_tensor(local, self._multiply(padded, b, (left, scales[1])))
+            return local[:owned]
 
         return run
 
@@ -145,7 +149,7 @@ class Scaled(Sizes, ABC):
         return run
 
     @abstractmethod
-    def _fused(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Callable[[], Any]:
+    def _fused(self, a: Any, b: Any, scales: tuple[Any, Any], job: Job) -> Callable[[], Any]:
         """Torch's operator for both."""
 
     # Correctness
@@ -183,22 +187,26 @@ class PerTensor(Scaled):
     def _multiply(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Any:
         return torch()._scaled_mm(a, b.T, *scales, out_dtype=torch().bfloat16, use_fast_accum=True)
 
+    def _padded_scales(self, scale: Any, rows: int) -> Any:
+        return scale
+
     def _gathered_scales(self, scale: Any) -> Any:
         return scale
 
-    def _fused(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Callable[[], Any]:
-        group, kind = functools.cache(lambda: gemm.evenly_split(self)), torch().bfloat16
+    def _fused(self, a: Any, b: Any, scales: tuple[Any, Any], job: Job) -> Callable[[], Any]:
+        kind, rows, owned = torch().bfloat16, self.ranks * self.plain.shard, self.plain.owned(job.rank)
+        padded = gemm.padded_rows(a, rows) if self.around == "reduce_scatter" else a
 
         def scatter() -> Any:
-            name, shape = group(), [self.m, self.n]
+            name, shape = gemm.symmetric_group(), [rows, self.n]
             run = torch().ops.symm_mem.fused_scaled_matmul_reduce_scatter
-            return run(a, b.T, *scales, "sum", 0, 0, name, shape, None, None, kind, True)
+            return run(padded, b.T, *scales, "sum", 0, 0, name, shape, None, None, kind, True)[:owned]
 
         def gather() -> Any:
-            name = group()
+            name = gemm.symmetric_group()
             run = torch().ops.symm_mem.fused_all_gather_scaled_matmul
             _, (out,) = run(a, [b.T], scales[0], [scales[1]], 0, name, [None], [None], [kind], [True])
-            return out
+            return out[: self.m]
 
         return scatter if self.around == "reduce_scatter" else gather
 
@@ -244,13 +252,16 @@ class Blocks(Scaled):
     def _multiply(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Any:
         return torch()._scaled_mm(a, b.T, scales[0].T, scales[1].T, out_dtype=torch().bfloat16)
 
+    def _padded_scales(self, scale: Any, rows: int) -> Any:
+        return gemm.padded_rows(scale.T, rows).T.contiguous()
+
     def _gathered_scales(self, scale: Any) -> Any:
         groups, rows = scale.shape
         gathered = scale.new_zeros((self.ranks, groups, rows))
         dist().all_gather_into_tensor(gathered, scale)
         return gathered.transpose(0, 1).reshape(groups, self.ranks * rows)[:, : self.m]
 
-    def _fused(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Callable[[], Any]:
+    def _fused(self, a: Any, b: Any, scales: tuple[Any, Any], job: Job) -> Callable[[], Any]:
         def run() -> Any:
             raise Refused("torch's fused operators take one scale, or scales of rows")
 
