@@ -7,12 +7,14 @@ and run inside this process; the spelling is that of `lit`, which can run the sa
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -28,6 +30,12 @@ _RUN = "// RUN:"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts")
+
+
+def pytest_collection_finish() -> None:
+    """What stands for the whole run is not looked through for garbage again, and the rest less often."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -58,7 +66,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:
     if file_path.suffix != ".mlir" or _RUN not in file_path.read_text(encoding="utf-8"):
         return None
-    return FileCheckFile.from_parent(parent, path=file_path)
+    return FileCheckFile.from_parent(parent, path=file_path)  # pyright: ignore[reportUnknownMemberType]
 
 
 class FileCheckFile(pytest.File):
@@ -68,14 +76,14 @@ class FileCheckFile(pytest.File):
         lines = self.path.read_text(encoding="utf-8").splitlines()
         commands = [line.removeprefix(_RUN).strip() for line in lines if line.startswith(_RUN)]
         for number, command in enumerate(commands, start=1):
-            yield FileCheckItem.from_parent(self, name=f"RUN{number}", command=command)
+            yield FileCheckItem.from_parent(self, name=f"RUN{number}", command=command)  # pyright: ignore[reportUnknownMemberType]
 
 
 class FileCheckItem(pytest.Item):
     """One RUN line."""
 
-    def __init__(self, *, command: str, **kwargs: object) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, *, command: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)  # pyright: ignore[reportUnknownMemberType]
         self.command = command
 
     def runtest(self) -> None:

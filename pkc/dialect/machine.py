@@ -13,6 +13,7 @@ arrays:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
@@ -140,6 +141,7 @@ class MapType(ParametrizedAttribute, TypeAttribute):
     name = "pk.map"
 
 
+@cache
 def kind_type(kind: str) -> Attribute:
     """The type of an operand or result of an instruction."""
     if kind == "map":

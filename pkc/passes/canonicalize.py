@@ -17,12 +17,12 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import AddOp, MulOp, SigmoidOp, TanhOp
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, f32
+from pkc.passes.dce import drop_dead
 
 
 class Located(RewritePattern):
@@ -46,7 +46,7 @@ def located_walker(pattern: RewritePattern, *, clean: bool = False) -> PatternRe
     """A walker that keeps locations; `clean` removes dead code after each walk. Passes use no other walker."""
     located = Located(pattern)
     listener = PatternRewriterListener(operation_insertion_handler=[located.stamp])
-    return PatternRewriteWalker(located, listener=listener, post_walk_func=region_dce if clean else None)
+    return PatternRewriteWalker(located, listener=listener, post_walk_func=drop_dead if clean else None)
 
 
 class DropIdentityCast(RewritePattern):

@@ -10,17 +10,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import (
-    IsolatedFromAbove,
-    IsTerminator,
-    MemoryEffectKind,
-    get_effects,
-    is_side_effect_free,
-    only_has_effect,
-)
-from xdsl.transforms.dead_code_elimination import is_trivially_dead
+from xdsl.traits import IsolatedFromAbove, IsTerminator, MemoryEffectKind
 
 from pkc.passes.analysis.dependence import never_changes
+from pkc.passes.analysis.effects import READS, Kinds, effect_kinds, has_trait, is_needless
 
 
 class Cse(ModulePass):
@@ -75,6 +68,8 @@ class _Merge:
         """What the scopes so far have put into `_known`, and what was there before."""
         self._writes = 0
         """How many operations of the current block may write."""
+        self._kinds: dict[Operation, Kinds | None] = {}
+        """Of operations with regions, which stay as they are until the end."""
 
     def regions(self, op: Operation) -> None:
         for region in op.regions:
@@ -98,25 +93,26 @@ class _Merge:
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
-            if op.regions and op.has_trait(IsolatedFromAbove):
+            if op.regions and has_trait(type(op), IsolatedFromAbove):
                 known, self._known = self._known, {}
                 self.regions(op)
                 self._known = known
             elif op.regions:
                 self.regions(op)
             self._merge(op)
-            effects = get_effects(op)
-            self._writes += effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects)
+            kinds = effect_kinds(op, self._kinds)
+            self._writes += kinds is None or MemoryEffectKind.WRITE in kinds
 
     def _merge(self, op: Operation) -> None:
-        if op.has_trait(IsTerminator) or any(len(region.blocks) > 1 for region in op.regions):
+        if has_trait(type(op), IsTerminator) or any(len(region.blocks) > 1 for region in op.regions):
             return
-        if is_trivially_dead(op):
+        kinds = effect_kinds(op, self._kinds)
+        if kinds is None or not kinds <= READS:
+            return
+        if all(result.first_use is None for result in op.results) and is_needless(op, self._kinds):
             self.unneeded.append(op)
             return
-        pure = is_side_effect_free(op) or never_changes(op)
-        if not pure and not only_has_effect(op, MemoryEffectKind.READ):
-            return
+        pure = not kinds or never_changes(op)
         key = _key(op, {})
         known = self._known.get(key)
         if known is None or not (pure or (known.op.parent is op.parent and known.writes == self._writes)):

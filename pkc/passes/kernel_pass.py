@@ -39,7 +39,7 @@ class CheckPass(ModulePass, ABC):
 
     def findings(self, module: ModuleOp) -> list[Diagnostic]:
         """Everything that is wrong with the kernels of a module."""
-        kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+        kernels = [op for op in module.ops if isinstance(op, KernelOp)]
         return [finding for kernel in kernels for finding in self.check(kernel)]
 
     @abstractmethod

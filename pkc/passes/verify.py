@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.machine import InstructionOp, kind_type
+from pkc.dialect.machine import InstructionOp, RegistersOp, kind_type
 from pkc.location import span_of
 from pkc.passes.errors import InvalidOperation, UsedBeforeDefined
 from pkc.targets.target import target_of
+
+_BY_TYPES = frozenset(
+    (
+        arith.AddiOp,
+        arith.AndIOp,
+        arith.CmpiOp,
+        arith.ConstantOp,
+        arith.DivSIOp,
+        arith.IndexCastOp,
+        arith.MaxSIOp,
+        arith.MinSIOp,
+        arith.MuliOp,
+        arith.RemSIOp,
+        arith.SelectOp,
+        arith.ShLIOp,
+        arith.ShRUIOp,
+        arith.SubiOp,
+        arith.XOrIOp,
+        InstructionOp,
+        RegistersOp,
+    )
+)
+"""Operations that are valid or not by their types and properties alone, most of those of the machine level: of those
+that are alike one is verified."""
 
 
 def verify(module: ModuleOp) -> None:
@@ -35,14 +60,27 @@ def findings(module: ModuleOp) -> Iterator[Diagnostic]:
     if undefined:
         yield from undefined
         return
+    valid: set[Hashable] = set()
     for op in order:
-        message = _message(op) or (_in_table(op) if isinstance(op, InstructionOp) else "")
+        alike = _alike(op)
+        message = "" if alike in valid else _message(op)
+        if alike is not None and not message:
+            valid.add(alike)
+        message = message or (_in_table(op) if isinstance(op, InstructionOp) else "")
         if message:
             yield InvalidOperation(span_of(op.location), op.name, message)
 
 
+def _alike(op: Operation) -> Hashable:
+    """Equal for operations that are valid alike; None for one of which more matters, as for the last of a block."""
+    if type(op) not in _BY_TYPES or op.next_op is None or op.attributes:
+        return None
+    types = tuple(operand.type for operand in op.operands)
+    return type(op), types, tuple(op.result_types), frozenset(op.properties.items())
+
+
 def _message(op: Operation) -> str:
-    if not op.has_trait(NoTerminator) and any(not block.ops for region in op.regions for block in region.blocks):
+    if any(not block.ops for region in op.regions for block in region.blocks) and not op.has_trait(NoTerminator):
         return "a block is empty and lacks its terminator"
     try:
         op.verify(verify_nested_ops=False)

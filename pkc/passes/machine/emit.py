@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
@@ -30,6 +31,7 @@ from pkc.dialect.machine import (
     InstructionOp,
     LaunchValueOp,
     RegistersOp,
+    RegistersType,
     SetOp,
     kind_type,
 )
@@ -55,9 +57,26 @@ _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
     arith.MaxSIOp: max,
 }
 
+_INDEX = IndexType()
+
+
+@cache
+def _number(value: int) -> IntegerAttr:
+    return IntegerAttr(value, _INDEX)
+
+
+@cache
+def _flags(kind: type[Operation]) -> dict[str, Attribute]:
+    """The properties of integer operations of a class: those that can overflow say what happens then."""
+    overflows = issubclass(kind, arith.SignlessIntegerBinaryOperationWithOverflow)
+    return {"overflowFlags": arith.IntegerOverflowAttr("none")} if overflows else {}
+
 
 class Emitter:
-    """Appends operations to `block`, at `location`, in instructions of `target`. Integers are `index`, of 32 bits."""
+    """Appends operations to `block`, at `location`, in instructions of `target`. Integers are `index`, of 32 bits.
+
+    The most frequent are made by `create`, which takes operands as they are: a module is verified as a whole.
+    """
 
     def __init__(self, block: Block, location: LocationAttr, target: Target) -> None:
         self.block = block
@@ -75,7 +94,7 @@ class Emitter:
         """A constant; one that the block has already is used again."""
         known = self._constants.get((self.block, value))
         if known is None:
-            op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            op = arith.ConstantOp.create(result_types=(_INDEX,), properties={"value": _number(value)})
             self.add(op)
             known = self._constants[self.block, value] = op.result
         return known
@@ -97,7 +116,7 @@ class Emitter:
             return b
         if kind is arith.MuliOp and x == 1:
             return b
-        op = kind(a, b)
+        op = kind.create(operands=(a, b), result_types=(a.type,), properties=_flags(kind))
         self.add(op)
         return op.results[0]
 
@@ -211,19 +230,26 @@ class Emitter:
         return op.result
 
     def get(self, registers: SSAValue, index: SSAValue | int) -> SSAValue:
-        op = GetOp(registers, self.const(index) if isinstance(index, int) else index)
+        kind = registers.type
+        assert isinstance(kind, RegistersType)
+        at = self.const(index) if isinstance(index, int) else index
+        op = GetOp.create(operands=(registers, at), result_types=(kind.element_type,))
         self.add(op)
         return op.result
 
     def set(self, value: SSAValue, registers: SSAValue, index: SSAValue | int) -> None:
-        self.add(SetOp(value, registers, self.const(index) if isinstance(index, int) else index))
+        at = self.const(index) if isinstance(index, int) else index
+        self.add(SetOp.create(operands=(value, registers, at)))
 
     def instruction(self, name: str, *arguments: SSAValue) -> InstructionOp:
         """An instruction of the target's table. Raises `PkcError` if there is none of that name."""
         entry = self.target.instruction(name)
         if entry is None:
             raise PkcError(NoInstruction(span_of(self.location), self.target.name, name))
-        op = InstructionOp(name, arguments, [] if entry.result is None else [kind_type(entry.result)])
+        results = () if entry.result is None else (kind_type(entry.result),)
+        op = InstructionOp.create(
+            operands=arguments, result_types=results, properties={"instruction_name": StringAttr(name)}
+        )
         self.add(op)
         return op
 
