@@ -1,4 +1,4 @@
-"""Token t ends with the weighted sum of the expert outputs that rows names it for, from all ranks"""
+"""Token t ends with the weighted sum of all ranks' expert outputs that rows names it for; GPUs: deterministic=False"""
 
 import pkc
 from pkc.language import *

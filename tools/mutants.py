@@ -27,7 +27,7 @@ from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
 from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
-from pkc.driver.compiler import Compiled, load
+from pkc.driver.compiler import Compiled, Number, load
 from pkc.location import describe
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.verify import findings
@@ -51,7 +51,13 @@ SIZES: dict[str, dict[str, int]] = {
     "grouped_gemm": {"E": 2, "P": 157, "N": 261, "K": 75},
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
+    "moe_gather_combine": {"R": 157, "H": 261, "T": 158, "K": 2},
+    "moe_mlp": {"S": 58, "H": 75, "R": 256, "E": 2, "K": 2, "T": 40, "N": 140},
+    "gemm_fp8_blocks": {"M": 400, "N": 269, "K": 300, "G": 3, "H": 3},
+    "conv2d": {"P": 157, "C": 75, "R": 3, "S": 1, "N": 261},
 }
+CONSTANTS: dict[str, dict[str, Number]] = {"moe_mlp": {"P": 128}, "conv2d": {"H": 8, "W": 8}}
+"""Those that small instances need."""
 ONE_COMM_SM = {
     "ag_gemm": {"M": 200, "N": 269, "K": 600},
     "ring_attention": {"B": 2, "H": 2, "S": 600},
@@ -96,8 +102,9 @@ class Subject:
     larger: Instance
 
 
-def constants_of(overlap: str) -> dict[str, bool]:
-    return {"causal": True, "zigzag": True} if overlap == "zigzag" else {}
+def constants_of(example: str, overlap: str) -> dict[str, Number]:
+    order: dict[str, Number] = {"causal": True, "zigzag": True} if overlap == "zigzag" else {}
+    return {**CONSTANTS.get(example, {}), **order}
 
 
 def schedule_of(overlap: str) -> dict[str, str]:
@@ -107,7 +114,7 @@ def schedule_of(overlap: str) -> dict[str, str]:
         return {"overlap": "inter_sm", "comm_sms": "1"}
     if overlap in ("straddle", "packets"):
         return {overlap: "true"}
-    return {"overlap": overlap} if overlap and not constants_of(overlap) else {}
+    return {"overlap": overlap} if overlap and overlap != "zigzag" else {}
 
 
 def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[tuple[str, Compiled]]:
@@ -115,7 +122,9 @@ def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[t
     seen: set[str] = set()
     for overlap in overlaps:
         try:
-            compiled = load(path, level="roles", constants=constants_of(overlap), schedule=schedule_of(overlap))
+            compiled = load(
+                path, level="roles", constants=constants_of(path.stem, overlap), schedule=schedule_of(overlap)
+            )
         except PkcError:
             continue  # refused, with a reason
         text = re.sub(r"schedule = \{[^}]*\}", "", str(compiled.module))
@@ -149,7 +158,7 @@ def _instance(compiled: Compiled, meaning: Baseline) -> Instance:
 
 @cache
 def _meanings(path: Path, overlap: str) -> tuple[Baseline, Baseline]:
-    tile = load(path, constants=constants_of(overlap))
+    tile = load(path, constants=constants_of(path.stem, overlap))
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
     given = (SIZES | ONE_COMM_SM if overlap == "one_comm_sm" else SIZES).get(
         path.stem, STRADDLING if overlap == "straddle" else MATRICES

@@ -44,7 +44,7 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.pk"))
 def test_every_order_of_every_example(name: str) -> None:
     path = EXAMPLES / f"{name}.pk"
     for overlap, compiled in at_roles_level(path, [overlap for overlap in OVERLAPS if overlap != "packets"]):
-        exploration = explore_small(load(path, constants=constants_of(overlap)), compiled, 2, 50)
+        exploration = explore_small(load(path, constants=constants_of(name, overlap)), compiled, 2, 50)
         assert (exploration.complete, exploration.found) == (True, []), overlap
 
 

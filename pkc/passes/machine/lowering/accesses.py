@@ -41,7 +41,10 @@ def gather(role: WarpRole, op: GatherOp) -> None:
 def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
     """A tile in a stage added to rows that a table picks, if the schedule lets that be in any order."""
     if not role.launch.kernel.in_any_order:
-        hint = "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order"
+        hint = (
+            "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order; "
+            "sums of rows that `gather` brings have one"
+        )
         raise CannotLowerError(op, "a sum, in a defined order, into rows picked by a table", hint)
     if not isinstance(role.tiles[op.tile], Staged):
         raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is in no stage")
