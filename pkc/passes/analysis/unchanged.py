@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 from xdsl.dialects import scf
@@ -66,14 +65,8 @@ def is_unchanged(loop: scf.ForOp, given: Mapping[SSAValue, SSAValue]) -> bool:
     ends = dict(zip(carried, last.operands, strict=True))
     if any(ends[value] is not value for value in carried if value not in floats) or len(floats) > _MOST:
         return False
-    for numbers in product(_CLASSES, repeat=len(floats)):
-        known: dict[SSAValue, _Known] = {
-            value: _Known(number, (place, ()) if number is None else None, row=False)
-            for place, (value, number) in enumerate(zip(floats, numbers, strict=True))
-        }
-        starts = dict(known)
-        _evaluate(body, known, given)
-        if not all(_stays(known.get(ends[value]), starts[value]) for value in floats):
+    for known in _cases(floats, _by_last(body, floats, given), {}, given):
+        if not all(_stays(known.get(ends[value]), known[value]) for value in floats):
             return False
         if not all(_stays(known.get(op.tile), _NOTHING) for op in added):
             return False
@@ -92,16 +85,43 @@ def _stays(end: _Known | None, start: _Known) -> bool:
     return end.carried is not None and end.carried == start.carried
 
 
-def _evaluate(body: Block, known: dict[SSAValue, _Known], given: Mapping[SSAValue, SSAValue]) -> None:
-    """Find what is known of the tiles of a body."""
+def _by_last(
+    body: Block, floats: Sequence[SSAValue], given: Mapping[SSAValue, SSAValue]
+) -> list[list[tuple[Operation, SSAValue]]]:
+    """The operations of a body that make a tile: those that need no carried one, then those that need the first of
+    them, and so on, each with the last one that it needs."""
+    found: list[list[tuple[Operation, SSAValue]]] = [[] for _ in range(len(floats) + 1)]
+    last = {value: place for place, value in enumerate(floats, start=1)}
     for op in body.ops:
         if len(op.results) != 1 or not isinstance(op.results[0].type, TileType):
             continue
         value = op.results[0]
-        operands = [_find(operand, known) for operand in op.operands]
-        found = _find(given[value], known) if value in given else _result(op, operands)
-        if found is not None:
-            known[value] = found
+        sources = (given[value],) if value in given else op.operands
+        last[value] = max((last.get(source, 0) for source in sources), default=0)
+        found[last[value]].append((op, value))
+    return found
+
+
+def _cases(
+    floats: Sequence[SSAValue],
+    made: Sequence[list[tuple[Operation, SSAValue]]],
+    known: Mapping[SSAValue, _Known],
+    given: Mapping[SSAValue, SSAValue],
+) -> Iterator[dict[SSAValue, _Known]]:
+    """What is known of the tiles of a body, for all that its carried ones may be; `made` begins with the operations
+    that need none but those that are `known`."""
+    known = dict(known)
+    for op, value in made[0]:
+        one = _find(given[value], known) if value in given else _result(op, [_find(of, known) for of in op.operands])
+        if one is not None:
+            known[value] = one
+    if len(made) == 1:
+        yield known
+        return
+    place = len(floats) + 1 - len(made)
+    for number in _CLASSES:
+        carried = _Known(number, (place, ()) if number is None else None, row=False)
+        yield from _cases(floats, made[1:], {**known, floats[place]: carried}, given)
 
 
 def _find(value: SSAValue, known: Mapping[SSAValue, _Known]) -> _Known | None:
