@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from traceback import extract_tb, format_list
 from typing import TYPE_CHECKING, ClassVar, dataclass_transform
 
-from pkc.location import NOWHERE, Span
+from pkc.location import NOWHERE, Span, shown
 
 REGISTRY: dict[str, type[Diagnostic]] = {}
 """Every kind of diagnostic by its code."""
@@ -109,11 +110,21 @@ class PkcError(Exception):
         return "\n\n".join(d.render() for d in self.diagnostics)
 
     def traceback(self) -> list[str]:
-        """What Python prints of it: the lines of the program that led to it, without those of pkc."""
-        frames = [frame for frame in extract_tb(self.__traceback__) if not frame.filename.startswith(PACKAGE)]
-        return ["Traceback (most recent call last):", *map(str.rstrip, format_list(frames)), str(self)]
+        """What Python prints of it: the lines of the program that led to it, without those of pkc and of IPython."""
+        left_out = (PACKAGE, *_folders_of("IPython"))
+        frames = [frame for frame in extract_tb(self.__traceback__) if not frame.filename.startswith(left_out)]
+        lines = [
+            line.replace(one.filename, shown(one.filename))
+            for one, line in zip(frames, format_list(frames), strict=True)
+        ]
+        return ["Traceback (most recent call last):", *map(str.rstrip, lines), str(self)]
 
     _render_traceback_ = traceback  # the name that IPython looks for
+
+
+def _folders_of(module: str) -> tuple[str, ...]:
+    """Where a package lies, if it is imported."""
+    return tuple(f"{folder}{os.sep}" for folder in getattr(sys.modules.get(module), "__path__", ()))
 
 
 def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> str:

@@ -154,11 +154,24 @@ class Kernel(Readable):
         """The text of the IR at a level: `tile`, `roles` or `machine`. Raises `PkcError`."""
         return str(self._compiled(level, constants).module)
 
-    def explain(self, **constants: int | float | bool) -> str:
+    def explain(self, *, ranks: int | None = None, **given: int | float | bool) -> str:
         """What passes decided for this kernel and why, and what they left unoptimised, as `pkc compile --explain` has
-        it without sizes: a line each. Raises `PkcError`."""
-        compiled = self._compiled("machine", constants)
-        return "\n".join(map(str, [*compiled.explanations, *compiled.remarks]))
+        it: a line each.
+
+        `given` are constants by name, or these and all run-time dimensions: then the first line is the schedule that
+        pkc chooses for these sizes on so many `ranks` (2), and the others are about it. Raises `PkcError`.
+        """
+        from pkc.driver.compiler import constants_of
+
+        (source,) = self.tree.kernels
+        if ranks is None and set(given) <= set(constants_of(source)):
+            compiled = self._compiled("machine", given)
+            return "\n".join(map(str, [*compiled.explanations, *compiled.remarks]))
+        from pkc.driver.planned import planned
+
+        options: Any = {"schedule": self.options, "target": self.target, "level": "machine"}
+        found = planned(self.tree, given, ranks=ranks or 2, **options)
+        return "\n".join(map(str, [found.schedule, *found.compiled.explanations, *found.compiled.remarks]))
 
     def _compiled(self, level: str, constants: Mapping[str, int | float | bool]) -> Compiled:
         from pkc.driver.compiler import compile_program

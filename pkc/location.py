@@ -6,9 +6,10 @@ Everything imports this module; xDSL takes 0.15 s and is imported when the first
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
@@ -104,6 +105,15 @@ def describe(location: LocationAttr) -> str:
     if not isinstance(location, FileLineColLoc):
         return "<unknown>"
     return f"{location.filename.data}:{location.line.data}"
+
+
+def shown(file: str) -> str:
+    """A file as people know it: of a notebook's cell, which has a file of its own, `Cell In[3]`."""
+    if "IPython" not in sys.modules:
+        return file
+    shell: Any = sys.modules["IPython"].get_ipython()
+    name = shell and shell.compile.format_code_name(file)
+    return " ".join(name) if name else file
 
 
 def _read(name: str) -> Source | None:

@@ -65,10 +65,10 @@ def check_kernel(
         return compile_program(program, constants=constants, schedule=schedule, level=level, target=target)
 
     tile, roles = compiled("tile"), compiled("roles")
-    known = [*constants_of(source), *Program(tile.kernel).dims]
+    known = [*constants_of(source), *Program(tile.kernel).dims, "ranks", "orders", "explored"]
     for name in given:
         if name not in known:
-            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
+            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it takes ")))
     sizes: dict[str, Any] = {name: size for name, size in given.items() if name not in constants}
     dims = resolve_dims(tile.kernel, {**small_dims(tile.kernel, ranks), **sizes}, {}, ranks)
     run = _Checks(tile, roles, ranks, dims, orders, explored)

@@ -20,7 +20,7 @@ from pkc.driver.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
-from pkc.location import NOWHERE, Source, Span
+from pkc.location import NOWHERE, Source, Span, shown
 from pkc.runtime.argument_errors import LaunchDimension
 from pkc.runtime.arguments import bind, fingerprint, tensors
 from pkc.runtime.arrays import Array, View
@@ -287,7 +287,7 @@ def _calling_line() -> Span:
     text = "" if frame is None else "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     if frame is None or not text:
         return NOWHERE
-    source = Source(frame.f_code.co_filename, text)
+    source = Source(shown(frame.f_code.co_filename), text)
     place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     line, end_line, column, end_column = place
     if line is None or end_line is None or column is None or end_column is None:

@@ -101,8 +101,8 @@ def simulated(
     sizes = {name: given[name] for name in given if name in called.dims}
     for name in given:
         if name not in (*constants, *data, *sizes):
-            known = [*kernel.arguments, *constants, *called.dims]
-            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
+            known = [*kernel.arguments, *constants, *called.dims, "ranks", "seed"]
+            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it takes ")))
     if not sizes and not set(data) & set(called.arrays):
         sizes = small_dims(kernel, ranks)
     dims = resolve_dims(kernel, sizes, data, ranks)

@@ -21,9 +21,9 @@ from pkc.frontend.files import read_source
 from pkc.frontend.function_errors import RecursiveCall
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
-from pkc.frontend.schedule import from_keywords
+from pkc.frontend.schedule import check_key, from_keywords
 from pkc.frontend.words import Readable, Reading, Word
-from pkc.location import NOWHERE, Source, Span
+from pkc.location import NOWHERE, Source, Span, shown
 
 
 def read_captured(function: FunctionType, schedule: Mapping[str, object] | None = None) -> Reading:
@@ -103,7 +103,7 @@ def _source(function: FunctionType) -> Source:
     text = "".join(linecache.getlines(file, function.__globals__))
     if not text:
         raise PkcError(python_errors.NoSource(NOWHERE, function.__name__, "there is no file with its text"))
-    return Source(file, text).remember()
+    return Source(shown(file), text).remember()
 
 
 def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
@@ -145,6 +145,7 @@ def schedule_of(
 
 
 def _schedule_entry(span: Span, key: str, value: object) -> tree.Keyword:
+    check_key(key, span)
     if isinstance(value, bool | int):
         return tree.Keyword(span, key, construct.number(span, value))
     word = value.name if isinstance(value, Word) else value

@@ -84,12 +84,17 @@ def _plain(text: str) -> int | bool | str:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
 
 
-def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
-    allowed = _TILES if key.startswith(TILE) else _SPLITS if key.startswith(SPLIT) else KEYS.get(key)
-    if allowed is None:
+def check_key(key: str, span: Span) -> None:
+    """Refuse a key that no schedule has. Raises `PkcError`."""
+    if key not in KEYS and not key.startswith((TILE, SPLIT)):
         known = f"keys are {', '.join((*KEYS, f'{TILE}DIMENSION', f'{SPLIT}DIMENSION'))}"
         closest = [f"did you mean `{name}`?" for name in difflib.get_close_matches(key, KEYS, n=1)]
         raise PkcError(UnknownScheduleKey(span, key, _RENAMED.get(key, " ".join([*closest, known]))))
+
+
+def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
+    check_key(key, span)
+    allowed = _TILES if key.startswith(TILE) else _SPLITS if key.startswith(SPLIT) else KEYS[key]
     if allowed is bool:
         if isinstance(value, bool):
             return BoolAttr.from_bool(value)

@@ -89,7 +89,8 @@ def _bindings() -> Any:
     try:
         return importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
-        raise PkcError(NoDriver(NOWHERE, str(error))) from None
+        reason = f"{error}; `pip install 'pkc[gpu]'` installs the bindings of the driver"
+        raise PkcError(NoDriver(NOWHERE, reason)) from None
 
 
 def _no_gpu() -> NoGpu:

@@ -6,16 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pkc.diagnostics import PkcError, near
-from pkc.driver import errors
-from pkc.driver.autoschedule import autoschedule
-from pkc.driver.chosen import Autoschedule
-from pkc.driver.compiler import Compiled, Number, compile_program, constants_of
-from pkc.driver.divisors import divisors_of
+from pkc.driver.compiler import Number
+from pkc.driver.planned import Planned, planned
 from pkc.frontend import tree
-from pkc.location import NOWHERE
-from pkc.sim.program import Program
-from pkc.sim.run import resolve_dims
 from pkc.timeline import chrome, page, png
 from pkc.timeline.lanes import Timeline, end_of, read, timeline
 from pkc.timeline.predict import Prediction, predict
@@ -23,18 +16,12 @@ from pkc.timeline.text import text
 
 
 @dataclass(frozen=True, repr=False)
-class Forecast:
+class Forecast(Planned):
     """A kernel as it would run at its sizes: its schedule, its IR at the roles level, its time line.
 
     Printed, it is the lanes of rank 0; as the last line of a notebook's cell, those of all ranks.
     """
 
-    schedule: Autoschedule
-    options: Mapping[str, str]
-    compiled: Compiled
-    dims: Mapping[str, int]
-    ranks: int
-    divisors: Mapping[str, int]
     prediction: Prediction
 
     @property
@@ -97,28 +84,5 @@ def forecast(
 
     `given` are constants, scalars and dimensions by name. Raises `PkcError`.
     """
-    source = next(one for one in program.kernels if kernel in (None, one.name))
-    constants = {name: given[name] for name in constants_of(source) if name in given}
-    tile = compile_program(program, kernel=source.name, constants=constants, schedule=schedule).kernel
-    called = Program(tile)
-    known = [*constants_of(source), *called.dims, *called.scalars]
-    for name in given:
-        if name not in known:
-            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
-    sizes = {name: given[name] for name in called.dims if name in given}
-    dims = resolve_dims(tile, sizes, {}, ranks)  # pyright: ignore[reportArgumentType]
-    chosen = autoschedule(
-        program, dims=dims, ranks=ranks, kernel=source.name, constants=constants, schedule=schedule, target=target
-    )
-    options = {**schedule, **chosen.schedule}
-    divisors = divisors_of([tile], dims, ranks)
-    compiled = compile_program(
-        program,
-        kernel=source.name,
-        constants=constants,
-        schedule=options,
-        level="roles",
-        target=target,
-        divisors=divisors,
-    )
-    return Forecast(chosen, options, compiled, dims, ranks, divisors, predict(compiled.kernel, ranks=ranks, dims=dims))
+    found = planned(program, given, ranks=ranks, schedule=schedule, target=target, kernel=kernel)
+    return Forecast(**vars(found), prediction=predict(found.compiled.kernel, ranks=ranks, dims=found.dims))
