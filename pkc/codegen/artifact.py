@@ -7,8 +7,9 @@ nothing else about the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from pkc.dialect.types import RANKS
@@ -142,6 +143,16 @@ class Interface:
     arrays: tuple[ArrayParameter, ...]
     scalars: tuple[tuple[str, ScalarType], ...]
     dims: tuple[str, ...]
+
+    @cached_property
+    def passed(self) -> Sequence[ArrayParameter]:
+        """The arrays that the caller gives."""
+        return [array for array in self.arrays if not array.scratch]
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The parameters that the caller gives."""
+        return [*(array.name for array in self.passed), *(name for name, _ in self.scalars)]
 
 
 def named_dims(arrays: Iterable[ArrayParameter], signals: Iterable[SignalParameter]) -> dict[str, None]:

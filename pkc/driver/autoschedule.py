@@ -114,7 +114,7 @@ def _autoschedule(
         instead = _estimate(base, sizes, ranks, target)
     except UnknownWorkError as error:
         return Autoschedule(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
-    if any(key.startswith(TILE) for key in base.kernel.schedule):
+    if sets_tiles(base.kernel):
         return Autoschedule(reason="the schedule sets tiles")
 
     plain = is_plain(base.kernel)
@@ -191,6 +191,11 @@ def _autoschedule(
         taken = _better(taken, estimated(found), compiles, tuning.gain_of_copies, tuning.equal)
         untried += [f"copy engines were not tried: {reason}" for reason in refused]
     return result(taken)
+
+
+def sets_tiles(kernel: KernelOp) -> bool:
+    """Whether the schedule sets tiles, so that nothing is chosen."""
+    return any(key.startswith(TILE) for key in kernel.schedule)
 
 
 _MOST_COMPILED = 8

@@ -21,26 +21,43 @@ def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: in
     """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
     multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
     same of shards, if they are equal and an access follows those of several dimensions."""
-    found: dict[str, int] = {}
-    for kernel in kernels:
-        assert isinstance(kernel, KernelOp)
-        for kind in (argument.type for argument in kernel.body.block.args):
-            if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
-                continue
-            last = kind.dimensions[-1]
-            if not isinstance(last, str) or last not in dims:
+    return Divisors(kernels).at(dims, ranks)
+
+
+class Divisors:
+    """What of kernels depends on what lengths are multiples of."""
+
+    def __init__(self, kernels: Iterable[Operation]) -> None:
+        self._rows: list[tuple[str, str | None, int]] = []
+        """Dimensions of rows, the name of those of their shards, and the bytes of an element."""
+        self._crossed: set[str] = set()
+        for kernel in kernels:
+            assert isinstance(kernel, KernelOp)
+            self._crossed |= _crossed(kernel)
+            for kind in (argument.type for argument in kernel.body.block.args):
+                if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
+                    continue
+                last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
+                if isinstance(last, str):
+                    self._rows.append((last, shards, dtype_bytes(kind.element_type)))
+
+    def at(self, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
+        """What they are multiples of, as `divisors_of` says."""
+        found: dict[str, int] = {}
+        for last, shards, size in self._rows:
+            if last not in dims:
                 continue
             lengths = {last: dims[last]}
-            if ends_with_shards(kind):
-                lengths[row_of(kind)] = shard_length(dims[last], ranks)
+            if shards is not None:
+                lengths[shards] = shard_length(dims[last], ranks)
             for row, length in lengths.items():
                 divisor = math.gcd(length, CHUNK)
-                if divisor * dtype_bytes(kind.element_type) % CHUNK:
+                if divisor * size % CHUNK:
                     found[row] = min(divisor, found.get(row, divisor))
-        for dim in _crossed(kernel) & dims.keys():
+        for dim in self._crossed & dims.keys():
             if dims[dim] % ranks == 0:
                 found[every_shard(dim)] = math.gcd(dims[dim] // ranks, _LONGEST_BLOCK)
-    return found
+        return found
 
 
 _LONGEST_BLOCK = 1 << 16

@@ -13,10 +13,14 @@ from typing import Any, cast
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
 from pkc.codegen.kernel_parameters import interface_of
 from pkc.diagnostics import PACKAGE, Diagnostic, PkcError, listing, near
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS
 from pkc.driver import launch_errors as errors
+from pkc.driver import tuned
+from pkc.driver.autoschedule import sets_tiles
 from pkc.driver.builder import artifact_for
 from pkc.driver.compiler import Number, compile_program
+from pkc.driver.divisors import Divisors
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
@@ -38,6 +42,7 @@ class Launcher:
     def __init__(self, read: Callable[[], Reading], schedule: Mapping[str, str], target: str) -> None:
         self._read, self._schedule, self._target = read, schedule, target
         self._reading: Reading | None = None
+        self._known: _Signature | None = None
         self._variants: dict[object, _Variant] = {}
         self._plans: dict[object, _Ready] = {}
 
@@ -63,7 +68,7 @@ class Launcher:
     def empty(self, name: str, mesh: Mesh | None, dims: Mapping[str, Any]) -> Array:
         """A new array that fits a parameter. Raises `PkcError`."""
         try:
-            variant = self._variant({key: value for key, value in dims.items() if key in self._constants})
+            variant = self._variant({key: value for key, value in dims.items() if key in self._signature.constants})
             array = variant.array(str(name))
             place = mesh or default_mesh()
             shape = variant.shape(array, dims, place)
@@ -78,22 +83,27 @@ class Launcher:
         """The kernel, read again if its source or a captured constant changed; what was compiled is then dropped."""
         if self._reading is None or not self._reading.current():
             self._reading = self._read()
+            self._known = None
             self._variants.clear()
             self._plans.clear()
         return self._reading.program
 
     @property
-    def _constants(self) -> list[str]:
-        return [param.name for param in self._program.kernels[0].params if param.annotation.base == "const"]
+    def _signature(self) -> _Signature:
+        program = self._program
+        if self._known is None:
+            self._known = _Signature(program.kernels[0])
+        return self._known
 
     def _ready(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any, pointers: list[int]) -> _Ready:
-        values, settings = _assign(self._program.kernels[0], arguments, named)
+        signature = self._signature
+        values, settings = signature.assign(arguments, named)
         given = [*zip(values, arguments, strict=False), *named.items()]
-        constants = {name: values.pop(name) for name in self._constants if name in values}
+        constants = {name: values.pop(name) for name in signature.constants if name in values}
         variant = self._variant(constants)
         mesh = _mesh_of(variant.interface, values)
         bound = bind(variant.interface, mesh, values, settings)
-        loaded = variant.loaded(mesh, {dim: size for dim, size in bound.dims.items() if dim != RANKS})
+        loaded = variant.loaded(mesh, bound.dims)
         streams, shared = _streams(mesh, stream)
         assert self._reading is not None
         starts = loaded.prepare(bound, streams[0] if shared is None else shared)
@@ -107,8 +117,7 @@ class Launcher:
         if key not in self._variants:
             compiled = compile_program(program, constants=given, schedule=self._schedule, target=self._target)
             _warn(compiled.warnings)
-            interface = interface_of(compiled.kernel)
-            self._variants[key] = _Variant(program, given, self._schedule, self._target, interface)
+            self._variants[key] = _Variant(program, given, self._schedule, self._target, compiled.kernel)
         return self._variants[key]
 
 
@@ -134,29 +143,51 @@ class _Variant:
         constants: Mapping[str, Number],
         schedule: Mapping[str, str],
         target: str,
-        interface: Interface,
+        kernel: KernelOp,
     ) -> None:
         self._program, self._constants, self._schedule, self._target = program, constants, schedule, target
-        self.interface = interface
+        self.interface = interface_of(kernel)
+        # Where tiles are set nothing is chosen for sizes, unless it was measured.
+        chosen = not sets_tiles(kernel) or tuned.any_measured()
+        self._divisors = None if chosen else Divisors([kernel])
+        """What machine code depends on, if not on the sizes themselves."""
         self._artifacts: dict[object, Artifact] = {}
-        self._loaded: dict[tuple[Artifact, Mesh], LoadedKernel] = {}
+        self._loaded: dict[object, LoadedKernel] = {}
+        """By mesh, and dimensions, machine code, or what a schedule that is set depends on else."""
 
     def loaded(self, mesh: Mesh, dims: Mapping[str, int]) -> LoadedKernel:
-        """The machine code for these dimensions on the GPUs of a mesh."""
-        sizes = mesh.ranks, *dims.items()
+        """The machine code for these dimensions, with `ranks`, on the GPUs of a mesh."""
+        key: object = mesh, *dims.values()
+        if key not in self._loaded:
+            self._loaded[key] = self._load(mesh, {dim: size for dim, size in dims.items() if dim != RANKS})
+        return self._loaded[key]
+
+    def _load(self, mesh: Mesh, dims: Mapping[str, int]) -> LoadedKernel:
+        if self._divisors is None:
+            return self._of(self._made(dims, mesh.ranks), mesh)
+        alike: object = mesh, "alike", *sorted(self._divisors.at(dims, mesh.ranks).items())
+        if alike not in self._loaded:
+            self._loaded[alike] = self._of(self._made(dims, mesh.ranks), mesh)
+        return self._loaded[alike]
+
+    def _of(self, artifact: Artifact, mesh: Mesh) -> LoadedKernel:
+        key: object = mesh, artifact
+        if key not in self._loaded:
+            self._loaded[key] = LoadedKernel(artifact, mesh)
+        return self._loaded[key]
+
+    def _made(self, dims: Mapping[str, int], ranks: int) -> Artifact:
+        sizes = ranks, *dims.values()
         if sizes not in self._artifacts:
             self._artifacts[sizes] = artifact_for(
                 self._program,
                 dims=dims,
-                ranks=mesh.ranks,
+                ranks=ranks,
                 constants=self._constants,
                 schedule=self._schedule,
                 target=self._target,
             )
-        key = self._artifacts[sizes], mesh
-        if key not in self._loaded:
-            self._loaded[key] = LoadedKernel(*key)
-        return self._loaded[key]
+        return self._artifacts[sizes]
 
     def array(self, name: str) -> ArrayParameter:
         """The array parameter of this name."""
@@ -182,31 +213,39 @@ class _Variant:
         return PkcError(LaunchDimension(NOWHERE, self.interface.name, dim, problem))
 
 
-def _assign(
-    kernel: tree.Kernel, arguments: Sequence[Any], named: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments by parameter, and the rest: settings of dimensions."""
-    params = [param for param in kernel.params if _is_passed(param)]
-    names = [param.name for param in params]
-    call = _spelling(kernel.name, params)
-    if len(arguments) > len(names):
-        plural = "s" * (len(names) != 1)
-        raise PkcError(errors.TooManyArguments(NOWHERE, kernel.name, len(names), plural, len(arguments), call))
-    values = dict(zip(names, arguments, strict=False))
-    twice = next((name for name in named if name in values), None)
-    if twice is not None:
-        raise PkcError(errors.RepeatedArgument(NOWHERE, kernel.name, twice, call))
-    values |= {name: named[name] for name in names if name in named}
-    missing = [param.name for param in params if param.name not in values and param.default is None]
-    settings = {name: value for name, value in named.items() if name not in values}
-    dims = _dims_of(kernel)
-    unknown = next((name for name in settings if name not in dims), None)
-    if unknown is not None:
-        hint = near(unknown, names, "it has ") if unknown not in values else ""
-        raise PkcError(errors.UnknownArgument(NOWHERE, kernel.name, unknown, hint))
-    if missing:
-        raise PkcError(errors.MissingArguments(NOWHERE, kernel.name, listing(missing), call))
-    return values, settings
+class _Signature:
+    """How a kernel is called."""
+
+    def __init__(self, kernel: tree.Kernel) -> None:
+        self._name = kernel.name
+        params = [param for param in kernel.params if _is_passed(param)]
+        self._call = _spelling(kernel.name, params)
+        self._names = [param.name for param in params]
+        self._needed = [param.name for param in params if param.default is None]
+        self._dims = _dims_of(kernel)
+        self.constants = [param.name for param in kernel.params if param.annotation.base == "const"]
+
+    def assign(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments by parameter, and the rest: settings of dimensions. Raises `PkcError`."""
+        names = self._names
+        if len(arguments) > len(names):
+            plural = "s" * (len(names) != 1)
+            counts = self._name, len(names), plural, len(arguments)
+            raise PkcError(errors.TooManyArguments(NOWHERE, *counts, self._call))
+        values = dict(zip(names, arguments, strict=False))
+        twice = next((name for name in named if name in values), None)
+        if twice is not None:
+            raise PkcError(errors.RepeatedArgument(NOWHERE, self._name, twice, self._call))
+        values |= {name: named[name] for name in names if name in named}
+        settings = {name: value for name, value in named.items() if name not in values}
+        unknown = next((name for name in settings if name not in self._dims), None)
+        if unknown is not None:
+            hint = near(unknown, names, "it has ") if unknown not in values else ""
+            raise PkcError(errors.UnknownArgument(NOWHERE, self._name, unknown, hint))
+        missing = [name for name in self._needed if name not in values]
+        if missing:
+            raise PkcError(errors.MissingArguments(NOWHERE, self._name, listing(missing), self._call))
+        return values, settings
 
 
 def _is_passed(param: tree.Param) -> bool:
@@ -240,7 +279,7 @@ def _constant(kernel: str, name: str, value: Any) -> Number:
 
 def _mesh_of(interface: Interface, values: Mapping[str, Any]) -> Mesh:
     """The mesh of the arrays; if none has one, that of the program under torchrun, or that of the tensors' GPUs."""
-    given = [values[array.name] for array in interface.arrays if not array.scratch]
+    given = [values[array.name] for array in interface.passed]
     mesh = next((value.mesh for value in given if isinstance(value, Array)), None)
     if mesh is not None:
         if mesh.closed:
@@ -248,10 +287,11 @@ def _mesh_of(interface: Interface, values: Mapping[str, Any]) -> Mesh:
         return mesh
     if under_torchrun():
         return default_mesh()
-    found = [list(map(_device, items)) for items in map(_items, given)]
-    on_gpus = (devices for devices in found if devices and None not in devices)
-    chosen = cast("list[int]", next(on_gpus, list(range(max(map(len, found), default=1)))))
-    return mesh_on(chosen)
+    for items in map(_items, given):
+        devices = list(map(_device, items))
+        if devices and None not in devices:
+            return mesh_on(cast("list[int]", devices))
+    return mesh_on(range(max((len(_items(value)) for value in given), default=1)))
 
 
 def _items(value: Any) -> Sequence[Any]:

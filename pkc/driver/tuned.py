@@ -54,6 +54,11 @@ def key(
     return cache.key("tuned 1", repr(given))
 
 
+def any_measured() -> bool:
+    """Whether there are entries at all."""
+    return bool(_document().get(_ENTRIES))
+
+
 def look_up(name: str) -> Measured | None:
     """The entry of this name, if there is one."""
     try:

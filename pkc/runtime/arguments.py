@@ -32,7 +32,7 @@ class Span:
     written: bool
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Bound:
     """Arguments that fit: dimensions by name (with `ranks`), scalars, and addresses by array.
 
@@ -43,7 +43,7 @@ class Bound:
     scalars: dict[str, int | float]
     heap: dict[str, int]
     private: dict[str, tuple[int, ...]]
-    spans: tuple[tuple[Span, ...], ...] = ()
+    spans: Sequence[Sequence[Span]] = ()
     """The memory of all arrays, for each rank of this process."""
 
     def describe(self) -> str:
@@ -92,21 +92,23 @@ def bind(interface: Interface, mesh: Mesh, arguments: Mapping[str, Any], setting
 class _Binder:
     def __init__(self, interface: Interface, mesh: Mesh) -> None:
         self._interface, self._mesh, self._kernel = interface, mesh, interface.name
-        self._found: dict[str, tuple[int, str]] = {}
-        self._taken: dict[int, list[tuple[ArrayParameter, int, int]]] = {}
-        """By rank, the memory of the arguments so far: the first address and the one behind the last."""
+        self._found: dict[str, tuple[int, str, int]] = {}
+        """The dimensions so far, with the array that shows each, empty if it is set, and the rank."""
+        self._taken: dict[int, list[Span]] = {rank.rank: [] for rank in mesh.local}
+        """By rank, the memory of the arguments so far."""
 
     def bind(self, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
-        given = [parameter for parameter in self._interface.arrays if not parameter.scratch]
-        scalars = dict(self._interface.scalars)
-        self._check_names([*(parameter.name for parameter in given), *scalars], arguments)
+        self._check_names(self._interface.names, arguments)
         for dim, value in settings.items():
-            self._set(dim, value, "its setting")
+            self._set(dim, value, "", 0)
         heap: dict[str, int] = {}
         private: dict[str, tuple[int, ...]] = {}
-        for parameter in given:
+        for parameter in self._interface.passed:
             value = arguments[parameter.name]
             if parameter.layout == "private":
+                if (address := self._tensor(parameter, value)) is not None:
+                    private[parameter.name] = (address,)
+                    continue
                 views = list(self._private(parameter, value))
                 private[parameter.name] = tuple(view.address for view in views)
             else:
@@ -114,31 +116,30 @@ class _Binder:
                 heap[parameter.name] = array.offset
                 views = [array.local(rank.rank) for rank in self._mesh.local]
             self._check_apart(parameter, views)
-        scalar_values = {name: self._scalar(name, arguments[name], dtype) for name, dtype in scalars.items()}
-        return Bound(self._dims(), scalar_values, heap, private, self._spans())
+        scalar_values = {name: self._scalar(name, arguments[name], dtype) for name, dtype in self._interface.scalars}
+        return Bound(self._dims(), scalar_values, heap, private, tuple(self._taken.values()))
 
     def _check_apart(self, parameter: ArrayParameter, views: Sequence[View]) -> None:
-        """Refuse memory that another argument has too, if the kernel writes one of them."""
+        size = ELEMENTS[parameter.dtype].bytes
         for rank, view in zip(self._mesh.local, views, strict=True):
-            first, last = view.address, view.address + math.prod(view.shape) * ELEMENTS[view.dtype].bytes
-            for other, start, end in self._taken.setdefault(rank.rank, []):
-                if first < end and start < last and (parameter.written or other.written):
-                    written = parameter if parameter.written else other
-                    where = (other.name, parameter.name, rank.rank, written.name)
-                    raise PkcError(errors.OverlappingArrays(NOWHERE, self._kernel, *where))
-            self._taken[rank.rank].append((parameter, first, last))
+            self._take(parameter, rank, view.address, math.prod(view.shape) * size)
 
-    def _spans(self) -> tuple[tuple[Span, ...], ...]:
-        return tuple(
-            tuple(Span(parameter.name, first, last - first, parameter.written) for parameter, first, last in taken)
-            for taken in (self._taken.get(rank.rank, []) for rank in self._mesh.local)
-        )
+    def _take(self, parameter: ArrayParameter, rank: Rank, first: int, size: int) -> None:
+        """Refuse memory that another argument has too, if the kernel writes one of them."""
+        taken = self._taken[rank.rank]
+        for other in taken:
+            overlaps = first < other.first + other.bytes and other.first < first + size
+            if overlaps and (parameter.written or other.written):
+                written = parameter if parameter.written else other
+                where = (other.name, parameter.name, rank.rank, written.name)
+                raise PkcError(errors.OverlappingArrays(NOWHERE, self._kernel, *where))
+        taken.append(Span(parameter.name, first, size, parameter.written))
 
     def _check_names(self, expected: Sequence[str], arguments: Mapping[str, Any]) -> None:
+        if len(arguments) == len(expected) and all(name in arguments for name in expected):
+            return
         missing = [name for name in expected if name not in arguments]
         extra = [name for name in arguments if name not in expected]
-        if not missing and not extra:
-            return
         found = f"{listing(missing)} missing" if missing else f"there is no {listing(extra)}"
         raise PkcError(errors.Arguments(NOWHERE, self._kernel, listing(expected) or "nothing", found))
 
@@ -161,6 +162,28 @@ class _Binder:
         shard = "" if parameter.shard is None else f", {parameter.shard}{', zigzag=True' * parameter.zigzag}"
         wanted = (shape, parameter.dtype, parameter.layout, shard)
         return PkcError(errors.NotSymmetric(NOWHERE, self._kernel, parameter.name, problem, *wanted))
+
+    def _tensor(self, parameter: ArrayParameter, value: Any) -> int | None:
+        """The address of a tensor that fits on the only rank; `None` if it is none, or does not fit."""
+        if len(self._mesh.local) != 1 or not hasattr(value, "data_ptr"):
+            return None
+        (rank,), device = self._mesh.local, value.device
+        if device.index != rank.device or device.type != "cuda" or element_name(value.dtype) != parameter.dtype:
+            return None
+        shape, strides, address = value.shape, value.stride(), value.data_ptr()
+        if len(shape) != len(parameter.dims) or address % _ALIGNMENT:
+            return None
+        count = 1
+        for dim, extent, stride in zip(parameter.dims[::-1], shape[::-1], strides[::-1], strict=True):
+            # The stride of a single position is never used.
+            if (stride != count and extent > 1) or (dim != extent if type(dim) is int else dim == RANKS):
+                return None
+            count *= extent
+        for dim, extent in zip(parameter.dims, shape, strict=True):
+            if type(dim) is str:
+                self._set(dim, extent, parameter.name, rank.rank)
+        self._take(parameter, rank, address, count * ELEMENTS[parameter.dtype].bytes)
+        return address
 
     def _private(self, parameter: ArrayParameter, value: Any) -> Iterator[View]:
         ranks = self._mesh.local
@@ -202,7 +225,7 @@ class _Binder:
             raise PkcError(errors.ArgumentShape(NOWHERE, self._kernel, parameter.name, rank.rank, *texts))
         for dim, extent in zip(wanted, shape, strict=True):
             if isinstance(dim, str):
-                self._set(dim, extent, f"`{parameter.name}` on rank {rank.rank}")
+                self._set(dim, extent, parameter.name, rank.rank)
 
     def _check_memory(self, parameter: ArrayParameter, view: View, rank: Rank) -> None:
         place = (NOWHERE, self._kernel, parameter.name, rank.rank)
@@ -219,13 +242,13 @@ class _Binder:
 
     # Dimensions and scalars
 
-    def _set(self, dim: str, value: object, source: str) -> None:
+    def _set(self, dim: str, value: object, array: str, rank: int) -> None:
         # Whether a class counts as `Integral` takes longer to answer than all else here.
         if not (type(value) is int or isinstance(value, numbers.Integral)) or not 1 <= int(value) <= _MOST:
-            raise self._bad_dim(dim, f"is {value} by {source}; it must be from 1 to {_MOST}")
-        first, first_source = self._found.setdefault(dim, (int(value), source))
+            raise self._bad_dim(dim, f"is {value} by {_source(array, rank)}; it must be from 1 to {_MOST}")
+        first, of, at = self._found.setdefault(dim, (int(value), array, rank))
         if first != value:
-            raise self._bad_dim(dim, f"is {first} by {first_source}, and {value} by {source}")
+            raise self._bad_dim(dim, f"is {first} by {_source(of, at)}, and {value} by {_source(array, rank)}")
 
     def _dims(self) -> dict[str, int]:
         wanted = self._interface.dims
@@ -246,6 +269,11 @@ class _Binder:
         if dtype == "i32" and isinstance(value, numbers.Integral) and -_MOST - 1 <= int(value) <= _MOST:
             return int(value)
         raise PkcError(errors.LaunchScalar(NOWHERE, self._kernel, name, repr(value), dtype))
+
+
+def _source(array: str, rank: int) -> str:
+    """What gives a dimension its value."""
+    return f"`{array}` on rank {rank}" if array else "its setting"
 
 
 def _view(value: Any) -> View | None:

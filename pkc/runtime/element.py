@@ -33,5 +33,12 @@ _NAMES = {element.torch: name for name, element in ELEMENTS.items()} | {name: na
 
 def element_name(dtype: object) -> str:
     """The name in the language of `torch.bfloat16`, or of a name itself; unknown types as their text."""
-    text = str(dtype).removeprefix("torch.")
-    return _NAMES.get(text, text)
+    found = _seen.get(dtype)
+    if found is None:
+        text = str(dtype).removeprefix("torch.")
+        found = _seen[dtype] = _NAMES.get(text, text)
+    return found
+
+
+_seen: dict[object, str] = {}
+"""Names that were looked up: the text of a type takes longer."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -45,47 +46,60 @@ class Values:
     addresses: Mapping[str, int]
 
 
+class StructOf:
+    """The struct of a kernel: where its fields are, and how they are written; made once."""
+
+    def __init__(self, fields: Sequence[Field], arrays: Mapping[str, ArrayParameter]) -> None:
+        offsets, self.size = layout(fields)
+        places = list(zip(fields, offsets, strict=True))
+        plain = [(field, offset) for field, offset in places if not isinstance(field, TensorMaps)]
+        self.maps = [(field, offset) for field, offset in places if isinstance(field, TensorMaps)]
+        self.mapped = [arrays[name] for name in dict.fromkeys(field.array for field, _ in self.maps)]
+        self.bases = [(field.array, offset) for field, offset in plain if isinstance(field, Base)]
+        self.write = _packing(plain)
+        self.getters = [_getter(field) for field, _ in plain]
+
+
 class KernelParameters:
     """The struct in host memory, aligned, at `address`. Kernels get a copy at each launch."""
 
-    def __init__(self, fields: Sequence[Field], offsets: Sequence[int], size: int) -> None:
-        """`offsets` and `size` are the `layout` of the fields."""
-        self._memory = ctypes.create_string_buffer(size + ALIGNMENT)
-        self.address = -(-ctypes.addressof(self._memory) // ALIGNMENT) * ALIGNMENT
-        self._fields = tuple(zip(fields, (self.address + offset for offset in offsets), strict=True))
-        self._pointers = (ctypes.c_void_p * 1)(self.address)
+    def __init__(self, of: StructOf) -> None:
+        self._struct = of
+        self._memory = ctypes.create_string_buffer(of.size + ALIGNMENT)
+        start = ctypes.addressof(self._memory)
+        self.address = -(-start // ALIGNMENT) * ALIGNMENT
+        self._at = self.address - start
+        self._pointers = ctypes.c_void_p(self.address)
         self.pointers = ctypes.addressof(self._pointers)
         """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
-        self._maps: dict[str, list[tuple[int, int]]] = {}
-        self._bases: dict[str, list[ctypes.c_uint64]] = {}
+        self._maps: list[tuple[str, int, int]] = []
 
-    def fill(self, arrays: Mapping[str, ArrayParameter], values: Values) -> None:
+    def fill(self, values: Values) -> None:
         """Write every field. Raises `PkcError` if TMA cannot move an array."""
-        for field, address in self._fields:
-            if isinstance(field, TensorMaps):
-                memory = _memory(arrays[field.array], values)
-                whole, rest = tilings(memory, field.box, field.swizzle, field.split)
-                whole.check()
-                whole.encode(address)
-                if rest is whole:
-                    ctypes.memmove(address + MAP_BYTES, address, MAP_BYTES)
-                else:
-                    rest.check()
-                    rest.encode(address + MAP_BYTES)
-                offset = rest.address - memory.address
-                places = (address, whole.address - memory.address), (address + MAP_BYTES, offset)
-                self._maps.setdefault(field.array, []).extend(places)
+        of = self._struct
+        of.write(self._memory, self._at, *[get(values) for get in of.getters])
+        memories = {array.name: _memory(array, values) for array in of.mapped}
+        for field, offset in of.maps:
+            memory, address = memories[field.array], self.address + offset
+            whole, rest = tilings(memory, field.box, field.swizzle, field.split)
+            whole.check()
+            whole.encode(address)
+            if rest is whole:
+                ctypes.memmove(address + MAP_BYTES, address, MAP_BYTES)
             else:
-                _write(field, address, values)
-                if isinstance(field, Base):
-                    self._bases.setdefault(field.array, []).append(ctypes.c_uint64.from_address(address))
+                rest.check()
+                rest.encode(address + MAP_BYTES)
+            self._maps.append((field.array, address, whole.address - memory.address))
+            self._maps.append((field.array, address + MAP_BYTES, rest.address - memory.address))
 
     def move(self, array: str, address: int) -> None:
         """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
-        for target, offset in self._maps.get(array, ()):
-            move(target, address + offset)
-        for base in self._bases.get(array, ()):
-            base.value = address
+        for name, target, offset in self._maps:
+            if name == array:
+                move(target, address + offset)
+        for name, offset in self._struct.bases:
+            if name == array:
+                ctypes.c_uint64.from_address(self.address + offset).value = address
 
 
 def layout(fields: Sequence[Field]) -> tuple[list[int], int]:
@@ -106,23 +120,43 @@ def _size(field: Field) -> tuple[int, int]:
     return (8, 8) if wide else (4, 4)
 
 
-def _write(field: _Plain, at: int, values: Values) -> None:
-    if isinstance(field, Base):
-        ctypes.c_uint64.from_address(at).value = values.addresses[field.array]
-    elif isinstance(field, HeapStride):
-        ctypes.c_uint64.from_address(at).value = values.heap_stride
-    elif isinstance(field, Epochs):
-        ctypes.c_uint64.from_address(at).value = values.epochs
-    elif isinstance(field, Alarm):
-        ctypes.c_uint64.from_address(at).value = values.alarm
-    elif isinstance(field, Dimension):
-        ctypes.c_int32.from_address(at).value = values.dims[field.dim]
-    elif isinstance(field, RankField):
-        ctypes.c_int32.from_address(at).value = values.rank if field.what == "rank" else values.dims[RANKS]
-    elif field.dtype == "f32":
-        ctypes.c_float.from_address(at).value = values.scalars[field.name]
-    else:
-        ctypes.c_int32.from_address(at).value = int(values.scalars[field.name])
+def _packing(places: Sequence[tuple[_Plain, int]]) -> Callable[..., None]:
+    """Writes the values of all plain fields at once, into a buffer from an offset on."""
+    text, end = "<", 0
+    for field, offset in places:
+        text += f"{offset - end}x{_code(field)}"
+        end = offset + _size(field)[0]
+    return struct.Struct(text).pack_into
+
+
+def _code(field: _Plain) -> str:
+    """The type of a field, as `struct` names it."""
+    if isinstance(field, Base | HeapStride | Epochs | Alarm):
+        return "Q"
+    return "f" if isinstance(field, Scalar) and field.dtype == "f32" else "i"
+
+
+def _getter(field: _Plain) -> Callable[[Values], int | float]:
+    """The value of a field."""
+    match field:
+        case Base(array=array):
+            return lambda values: values.addresses[array]
+        case HeapStride():
+            return lambda values: values.heap_stride
+        case Epochs():
+            return lambda values: values.epochs
+        case Alarm():
+            return lambda values: values.alarm
+        case Dimension(dim=dim):
+            return lambda values: values.dims[dim]
+        case RankField(what="rank"):
+            return lambda values: values.rank
+        case RankField():
+            return lambda values: values.dims[RANKS]
+        case Scalar(name=name, dtype="f32"):
+            return lambda values: values.scalars[name]
+        case Scalar(name=name):
+            return lambda values: int(values.scalars[name])
 
 
 def _memory(parameter: ArrayParameter, values: Values) -> Memory:
@@ -134,8 +168,8 @@ def _memory(parameter: ArrayParameter, values: Values) -> Memory:
         parameter.dtype,
         values.addresses[parameter.name],
         extents,
-        tuple(size * stride for stride in row_major(shape)),
-        tuple(map(str, parameter.dims)),
+        tuple([size * stride for stride in row_major(shape)]),
+        parameter.dims,
         values.dims[RANKS],
         None if parameter.layout == "private" else values.heap_stride,
         parameter.shard is not None,
@@ -144,9 +178,4 @@ def _memory(parameter: ArrayParameter, values: Values) -> Memory:
 
 def extents_of(parameter: ArrayParameter, dims: Mapping[str, int]) -> tuple[int, ...]:
     """The shape of a whole array."""
-    return tuple(_extents(parameter.dims, dims))
-
-
-def _extents(dims: Sequence[str | int], values: Mapping[str, int]) -> Iterator[int]:
-    for dim in dims:
-        yield values[dim] if isinstance(dim, str) else dim
+    return tuple([dims[dim] if isinstance(dim, str) else dim for dim in parameter.dims])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import math
@@ -27,7 +28,8 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.engines import Engines, Section
 from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
-from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of, layout
+from pkc.runtime.group import Group
+from pkc.runtime.kernel_parameters import KernelParameters, StructOf, Values, extents_of
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.plans import Plan, Start, keep
 
@@ -42,7 +44,7 @@ class _Memory:
     Counters and epochs keep their values from launch to launch, so these belong together.
     """
 
-    offsets: Mapping[str, int]
+    offsets: dict[str, int]
     epochs: int
     restarting: tuple[int, int]
     """Offset and size, in bytes, of the counters that restart with each launch."""
@@ -68,8 +70,11 @@ class LoadedKernel:
         self.grid = sms // artifact.cluster * artifact.cluster
         self._digest = (artifact.source or hashlib.sha256(artifact.cubin).hexdigest())[:8]
         self._functions = self._load()
-        self._layout, self._arrays = layout(artifact.fields), {array.name: array for array in artifact.arrays}
+        self._configs = {rank.rank: self._config() for rank in mesh.local}
+        self._struct = StructOf(artifact.fields, {array.name: array for array in artifact.arrays})
         self._interface = artifact.interface
+        private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
+        self._private_scratch = [array.name for array in private]
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
         self._plans: dict[object, Plan] = {}
@@ -128,19 +133,21 @@ class LoadedKernel:
             return self._prepare(bound, stream)
 
     def _prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
-        what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
-        if self.mesh.group is not None and what not in self._agreed:
-            self.mesh.group.agree(what)
-            self._agreed.add(what)
-        name, sizes = f"`{self.artifact.name}`", bound.sizes()
-        text = f"{name} with {', '.join(sizes)}" if sizes else name
-        bound = replace(bound, dims=bound.dims | self._implied_dims)
+        if self.mesh.group is not None:
+            self._agree(f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}", self.mesh.group)
+        shown = bound.dims
+        bound = replace(bound, dims=shown | self._implied_dims) if self._implied_dims else bound
         first = tuple(bound.dims.items()) not in self._memory
         memory = self._memory_of(bound.dims, stream)
-        starts = tuple(self._start(at, rank, bound, memory, text) for at, rank in enumerate(self.mesh.local))
+        starts = tuple(self._start(at, rank, bound, memory, shown) for at, rank in enumerate(self.mesh.local))
         if first and self._beside is not None:
             self._beside.try_out([start.work for start in starts if start.work is not None])
         return starts
+
+    def _agree(self, what: str, group: Group) -> None:
+        if what not in self._agreed:
+            group.agree(what)
+            self._agreed.add(what)
 
     def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
@@ -221,19 +228,24 @@ class LoadedKernel:
             driver.cuKernelSetAttribute(shared, artifact.shared_bytes, kernel, rank.device)
         return functions
 
-    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory, text: str) -> Start:
-        heap, artifact = self.mesh.heap, self.artifact
-        addresses = {name: heap.address(0, offset) for name, offset in {**bound.heap, **memory.offsets}.items()}
-        for parameter in artifact.arrays:
-            if parameter.layout == "private":
-                given = bound.private[parameter.name][at] if not parameter.scratch else None
-                addresses[parameter.name] = given or heap.address(rank.rank, memory.offsets[parameter.name])
+    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory, shown: Mapping[str, int]) -> Start:
+        heap = self.mesh.heap
+        offsets = bound.heap | memory.offsets
+        addresses = {name: heap.address(0, offset) for name, offset in offsets.items()}
+        for name in self._private_scratch:
+            addresses[name] = heap.address(rank.rank, memory.offsets[name])
+        for name, given in bound.private.items():
+            addresses[name] = given[at]
         epochs = heap.address(rank.rank, memory.epochs)
-        parameters = KernelParameters(artifact.fields, *self._layout)
+        parameters = KernelParameters(self._struct)
         values = Values(rank.rank, heap.stride, epochs, self.mesh.alarm.address, bound.dims, bound.scalars, addresses)
-        with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
-            parameters.fill(self._arrays, values)
-        return Start(rank, self._config(), self._functions[rank.rank], parameters, self._work(values, memory), text)
+        _, current = self.mesh.driver.api.cuCtxGetCurrent()
+        # The driver encodes tensor maps only within a context.
+        with contextlib.nullcontext() if current == rank.context else self.mesh.current(rank):
+            parameters.fill(values)
+        config, function = self._configs[rank.rank], self._functions[rank.rank]
+        work = self._work(values, memory)
+        return Start(rank, config, function, parameters, work, self.artifact.name, shown)
 
     def _work(self, values: Values, memory: _Memory) -> Work | None:
         if self._engines is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from pkc.dialect.types import RANKS
 from pkc.runtime.arguments import Span
 from pkc.runtime.beside import Work
 from pkc.runtime.kernel_parameters import KernelParameters
@@ -18,7 +19,10 @@ MOST_PLANS = 256
 """Sets of arguments whose kernel parameters are kept; the oldest goes first."""
 
 
-@dataclass(frozen=True)
+_Pair: TypeAlias = tuple[int | None, int, int, int | None, int, int]
+
+
+@dataclass(slots=True)
 class Start:
     """All that a launch on one rank needs, prepared."""
 
@@ -28,8 +32,14 @@ class Start:
     parameters: KernelParameters
     work: Work | None
     """What copy engines do."""
-    what: str
-    """The kernel and the sizes, for messages."""
+    kernel: str
+    dims: Mapping[str, int]
+
+    @property
+    def what(self) -> str:
+        """The kernel and the sizes, for messages."""
+        sizes = ", ".join(f"{dim}={size}" for dim, size in self.dims.items() if dim != RANKS)
+        return f"`{self.kernel}` with {sizes}" if sizes else f"`{self.kernel}`"
 
 
 class Plan:
@@ -43,12 +53,12 @@ class Plan:
         spans: Sequence[Sequence[Span]],
     ) -> None:
         self.starts = starts
-        self._pairs = list(_pairs(places, spans))
-        self._places = [(starts[at].parameters, name) for name, at in places]
+        self._places, self._spans = places, spans
+        self._pairs: list[_Pair] | None = None
         self._pointers = pointers
         # Copies are enqueued with the addresses that they had.
         copied = {name for start in starts if start.work is not None for name in start.work.arrays}
-        self._fixed = not copied.isdisjoint(name for _, name in self._places)
+        self._fixed = not copied.isdisjoint(name for name, _ in places)
 
     def moved(self, pointers: list[int]) -> bool:
         """Whether the tensors may now be those at `pointers`; if not, they need another plan."""
@@ -56,14 +66,16 @@ class Plan:
             return True
         if self._fixed or not self._apart(pointers):
             return False
-        for (parameters, name), before, pointer in zip(self._places, self._pointers, pointers, strict=True):
+        for (name, at), before, pointer in zip(self._places, self._pointers, pointers, strict=True):
             if before != pointer:
-                parameters.move(name, pointer)
+                self.starts[at].parameters.move(name, pointer)
         self._pointers = pointers
         return True
 
     def _apart(self, pointers: list[int]) -> bool:
         """Whether no array that the kernel writes shares memory with another one."""
+        if self._pairs is None:
+            self._pairs = list(_pairs(self._places, self._spans))
         for one, first, size, two, other, length in self._pairs:
             begin = first if one is None else pointers[one]
             start = other if two is None else pointers[two]
@@ -72,9 +84,7 @@ class Plan:
         return True
 
 
-def _pairs(
-    places: Sequence[tuple[str, int]], spans: Sequence[Sequence[Span]]
-) -> Iterator[tuple[int | None, int, int, int | None, int, int]]:
+def _pairs(places: Sequence[tuple[str, int]], spans: Sequence[Sequence[Span]]) -> Iterator[_Pair]:
     """Arrays of a rank that may not come to share memory when tensors move: which of the pointers is the first address,
     the address if none is, and the bytes, of both."""
     numbers = {place: number for number, place in enumerate(places)}

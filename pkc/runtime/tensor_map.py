@@ -52,24 +52,26 @@ class Tiling:
             self._reject("the number of dimensions", len(self.extents), f"its boxes have {len(self.box)}")
         if self.address % 16:
             self._reject("its address", hex(self.address), "an address must be a multiple of 16 bytes")
-        for inner, name, stride in zip(self.names, self.names[1:], self.strides, strict=False):
-            what = f"the distance from one position of {name} to the next"
-            if stride % 16:
-                rule = f"it must be a multiple of 16 bytes: let {inner} be a multiple of {16 // size}"
-                self._reject(what, f"{stride} bytes", rule)
-            if stride >= _MOST_STRIDE:
-                self._reject(what, f"{stride} bytes", "it must be less than 2^40")
-        for name, length in zip(self.names, self.box, strict=True):
+        for axis, stride in enumerate(self.strides):
+            if stride % 16 or stride >= _MOST_STRIDE:
+                self._reject_stride(axis, stride, 16 // size)
+        for axis, length in enumerate(self.box):
             if not 1 <= length <= _MOST_BOX:
-                self._reject(f"the box along {name}", length, f"a box has 1 to {_MOST_BOX} positions")
+                self._reject(f"the box along {self.names[axis]}", length, f"a box has 1 to {_MOST_BOX} positions")
         self._check_row(self.box[0] * size)
 
+    def _reject_stride(self, axis: int, stride: int, elements: int) -> None:
+        inner, name = self.names[axis : axis + 2]
+        rule = f"it must be a multiple of 16 bytes: let {inner} be a multiple of {elements}"
+        rule = rule if stride % 16 else "it must be less than 2^40"
+        self._reject(f"the distance from one position of {name} to the next", f"{stride} bytes", rule)
+
     def _check_row(self, row: int) -> None:
-        what = f"the box along {self.names[0]}"
         if row % 16:
-            self._reject(what, f"{row} bytes", "it must be a multiple of 16 bytes")
+            self._reject(f"the box along {self.names[0]}", f"{row} bytes", "it must be a multiple of 16 bytes")
         if self.swizzle and row > self.swizzle:
-            self._reject(what, f"{row} bytes", f"with a swizzle of {self.swizzle} bytes it must not be longer")
+            rule = f"with a swizzle of {self.swizzle} bytes it must not be longer"
+            self._reject(f"the box along {self.names[0]}", f"{row} bytes", rule)
 
     def _reject(self, what: str, value: object, rule: str) -> None:
         raise PkcError(TensorMapRule(NOWHERE, self.array, what, str(value), rule))
@@ -77,15 +79,15 @@ class Tiling:
     def encode(self, target: int) -> None:
         """Write the map to host memory at `target`, a multiple of 128."""
         rank = len(self.extents)
-        long, longs, shorts, ones = _arrays(rank)
+        long, longs, ones = _arrays(rank)
         status = _encode_tiled()(
-            ctypes.c_void_p(target),
+            target,
             ELEMENTS[self.dtype].code,
             rank,
-            ctypes.c_void_p(self.address),
+            self.address,
             long(*self.extents),
             longs(*self.strides),
-            shorts(*self.box),
+            _box(self.box),
             ones,
             0,
             _SWIZZLES.index(self.swizzle),
@@ -104,16 +106,29 @@ def move(target: int, address: int) -> None:
 
 
 @functools.cache
-def _arrays(rank: int) -> tuple[Any, Any, Any, Any]:
-    """The types of extents, strides and boxes of so many dimensions, and steps of one."""
-    shorts = ctypes.c_uint32 * rank
-    return ctypes.c_uint64 * rank, ctypes.c_uint64 * max(rank - 1, 1), shorts, shorts(*[1] * rank)
+def _arrays(rank: int) -> tuple[Any, Any, Any]:
+    """The types of extents and strides of so many dimensions, and steps of one."""
+    return ctypes.c_uint64 * rank, ctypes.c_uint64 * max(rank - 1, 1), _box((1,) * rank)
+
+
+@functools.cache
+def _box(lengths: tuple[int, ...]) -> Any:
+    return (ctypes.c_uint32 * len(lengths))(*lengths)
+
+
+@functools.cache
+def _names(dims: tuple[str | int, ...]) -> tuple[str, ...]:
+    """The names of dimensions in messages, innermost first."""
+    return tuple(f"`{dim}`" for dim in reversed(dims))
 
 
 @functools.cache
 def _encode_tiled() -> Any:
     # The driver's library is loaded by now.
-    return ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+    call = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+    pointer, word = ctypes.c_void_p, ctypes.c_uint32
+    call.argtypes = (pointer, word, word, pointer, pointer, pointer, pointer, pointer, word, word, word, word)
+    return call
 
 
 @functools.cache
@@ -136,7 +151,7 @@ class Memory:
     address: int
     extents: tuple[int, ...]
     strides: tuple[int, ...]
-    dims: tuple[str, ...]
+    dims: tuple[str | int, ...]
     ranks: int
     heap_stride: int | None
     sharded: bool = False
@@ -175,14 +190,10 @@ def _tiling(
 ) -> Tiling:
     """A map of `extents`; `outer` has extent, stride and name of further dimensions. A box of one dimension more has
     parts of rows."""
-    sizes, steps, names = list(reversed(extents)), list(reversed(memory.strides))[1:], [f"`{d}`" for d in memory.dims]
-    names.reverse()
+    sizes, steps, names = extents[::-1], memory.strides[-2::-1], _names(memory.dims)
     for extent, stride, name in outer:
-        sizes.append(extent)
-        steps.append(stride)
-        names.append(name)
+        sizes, steps, names = (*sizes, extent), (*steps, stride), (*names, name)
     if len(box) > len(sizes):
-        steps.append(box[0] * ELEMENTS[memory.dtype].bytes)
-        names.append(f"the parts of {names[0]}")
-        sizes = [box[0], *sizes[1:], sizes[0] // box[0]]
-    return Tiling(memory.name, memory.dtype, memory.address, tuple(sizes), tuple(steps), box, swizzle, tuple(names))
+        steps, names = (*steps, box[0] * ELEMENTS[memory.dtype].bytes), (*names, f"the parts of {names[0]}")
+        sizes = (box[0], *sizes[1:], sizes[0] // box[0])
+    return Tiling(memory.name, memory.dtype, memory.address, sizes, steps, box, swizzle, names)

@@ -147,6 +147,14 @@ def test_it_is_compiled_once(api: Api, compiled: list[dict[str, Any]]) -> None:
     assert api.names().count("cuLibraryLoadData") == 2, "on each mesh"
 
 
+def test_other_sizes_of_a_schedule_that_sets_tiles(compiled: list[dict[str, Any]]) -> None:
+    """It is compiled again only for rows that begin at other multiples of bytes."""
+    kernel = scaled.with_schedule(tile_M=64, tile_N=64)
+    for rows, columns in ((128, 256), (64, 256), (65, 512), (128, 4), (64, 4), (64, 6)):
+        kernel(tensor(rows, columns), tensor(rows, columns, at=100), 0.5)
+    assert [tuple(given["dims"].values()) for given in compiled] == [(128, 256), (128, 4), (64, 6)]
+
+
 def test_a_call_that_was_made_before_only_launches(api: Api) -> None:
     x, y = tensor(128, 256), tensor(128, 256, at=100)
     scaled(x, y, 0.5)
@@ -191,7 +199,7 @@ def test_how_long_it_takes(api: Api) -> None:
     scaled(x, y, 0.5)
 
     def in_a_new_process() -> None:
-        scaled.__dict__.pop("launcher")
+        vars(scaled).pop("launcher")
         scaled(x, y, 0.5)
 
     def often() -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from tests.gpu import present, processes
+from tests.gpu import present, processes, shared
 from tests.gpu.attention import asked, attended, attended_in_graphs, spread, unattended
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
@@ -237,10 +237,11 @@ def run_checks(device: str, names: Sequence[str]) -> bool:
     torch: Any = importlib.import_module("torch")
     dist: Any = importlib.import_module("torch.distributed")
     import pkc.torch
-    from pkc.torch import groups
 
-    groups.SHARED_GPU = device == "shared"
-    local = 0 if groups.SHARED_GPU else int(os.environ["LOCAL_RANK"])
+    local = int(os.environ["LOCAL_RANK"])
+    if device == "shared":
+        shared.use()
+        local = 0
     if device != "cpu":
         torch.cuda.set_device(local)
     backend = "nccl" if device == "cuda" else "gloo"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from cuda.bindings import driver as bindings
 
 from pkc.runtime import tensor_map
 from pkc.runtime.driver import Driver
 
+bindings: Any = importlib.import_module("cuda.bindings.driver")
 SMS = 132
 MEMORY = 140 << 30
 UNIT = 2 << 20
@@ -297,13 +298,13 @@ class Api:
     def encode(self, target: Any, *rest: Any) -> int:
         """`cuTensorMapEncodeTiled`: a map is its number, repeated."""
         dtype, rank, address, extents, strides, box, steps, interleave, swizzle, promotion, fill = rest
-        assert target.value % 128 == 0
+        assert target % 128 == 0
         assert (list(steps), interleave, promotion, fill) == ([1] * rank, 0, 2, 0)
-        ctypes.memset(target.value, len(self.encoded) + 1, 128)
+        ctypes.memset(target, len(self.encoded) + 1, 128)
         self.encoded.append(
             {
                 "dtype": dtype,
-                "address": address.value,
+                "address": address,
                 "extents": list(extents),
                 "strides": list(strides)[: rank - 1],
                 "box": list(box),
