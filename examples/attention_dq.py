@@ -1,5 +1,7 @@
 """The gradient of Q in grouped_attention, from that of O and the sums of attention_delta"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -7,6 +9,7 @@ B, H, G, S, D, T = dims("B H G S D T")
 
 
 @pkc.kernel
+@no_type_check
 def attention_dq(
     Q: bf16[B, H, S, D],
     K: bf16[B, G, T, D],

@@ -1,6 +1,8 @@
 """Y = convolution of images of H x W pixels with R x S filters, zeros around them: row p of X and Y has the channels of
 a pixel, image behind image"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -8,6 +10,7 @@ P, C, R, S, N = dims("P C R S N")
 
 
 @pkc.kernel
+@no_type_check
 def conv2d(X: bf16[P, C], F: bf16[R, S, C, N], Y: bf16[P, N], H: const = 32, W: const = 32):
     for p, n in tasks(blocks(P, 128), blocks(N, 256)):
         y = positions(p) // W % H

@@ -2,6 +2,8 @@
 the heads of K and V of all sequences. In the first phase each task has a split of a rank's keys; in the second one each
 rank puts together what all ranks have of some rows"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -9,6 +11,7 @@ H, R, D, T, splits = dims("H R D T splits")
 
 
 @pkc.kernel
+@no_type_check
 def decode_attention(
     Q: bf16[H, R, D].replicate(),
     K: bf16[H, T, D],

@@ -1,5 +1,7 @@
 """Attention in which `group` heads of Q share one of K and V; L is the log-sum-exp of each row, to base 2"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -7,6 +9,7 @@ B, H, G, S, D, T = dims("B H G S D T")
 
 
 @pkc.kernel
+@no_type_check
 def grouped_attention(
     Q: bf16[B, H, S, D],
     K: bf16[B, G, T, D],

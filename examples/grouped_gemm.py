@@ -1,5 +1,7 @@
 """C[e] = A[e] @ B[e] for each expert e, of the first count[e] rows of A[e]"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -7,6 +9,7 @@ E, P, N, K = dims("E P N K")
 
 
 @pkc.kernel
+@no_type_check
 def grouped_gemm(A: bf16[E, P, K], B: bf16[E, K, N], count: i32[E], C: bf16[E, P, N]):
     for e in tasks(E):
         for p, n in tasks(blocks(P, 128, stop=count[e]), blocks(N, 256)):

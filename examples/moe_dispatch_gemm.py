@@ -1,5 +1,7 @@
 """Each rank holds E experts. Expert e takes the first count[e] token rows that rows[e] names, wherever they live"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -7,6 +9,7 @@ T, H, E, N, P = dims("T H E N P")
 
 
 @pkc.kernel
+@no_type_check
 def moe_dispatch_gemm(
     X: bf16[T, H].shard(0),
     W: bf16[E, H, N],

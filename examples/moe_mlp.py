@@ -2,6 +2,8 @@
 Token t of this rank ends with the weighted sum of what its K experts make of it, in the ranks and rows of Y that
 places names"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -9,6 +11,7 @@ S, H, R, E, K, T, N = dims("S H R E K T N")
 
 
 @pkc.kernel
+@no_type_check
 def moe_mlp(
     X: bf16[S, H].shard(0),
     rows: i32[R],

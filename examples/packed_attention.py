@@ -1,6 +1,8 @@
 """Attention of sequences of different lengths, one behind the other: sequence b has rows rows[b] to rows[b + 1] and
 keys keys[b] to keys[b + 1]; `group` heads of Q share one of K and V"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -8,6 +10,7 @@ S, H, D, T, G, N = dims("S H D T G N")
 
 
 @pkc.kernel
+@no_type_check
 def packed_attention(
     Q: bf16[S, H, D],
     K: bf16[T, G, D],

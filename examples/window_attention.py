@@ -1,5 +1,7 @@
 """Attention of the last S of T positions: each sees itself and the window - 1 positions before it"""
 
+from typing import no_type_check
+
 import pkc
 from pkc.language import *
 
@@ -7,6 +9,7 @@ B, H, S, D, T = dims("B H S D T")
 
 
 @pkc.kernel
+@no_type_check
 def window_attention(
     Q: bf16[B, H, S, D],
     K: bf16[B, H, T, D],

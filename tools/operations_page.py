@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pkc.dialect.declaration import OPERATIONS, Semantics
 from pkc.dialect.types import dtype_name, i1
+from pkc.frontend.expressions import SIGNATURES
 
 ROOT = Path(__file__).parents[1]
 NAMES = ROOT / "pkc" / "language.py"
@@ -22,13 +23,22 @@ PAGE = ROOT / "docs" / "language.md"
 
 def names(text: str) -> str:
     """pkc/language.py with a name for every function."""
-    words = [word for _, word, _ in _functions() if not hasattr(builtins, word)]
-    lines = "".join(f'{word}: Any = Word("{word}")\n' for word in words)
+    given = {word: gives for gives, word, _ in _functions() if not hasattr(builtins, word)}
+    lines = "".join(
+        f'{word}: Any = Word("{word}")\n"""`{SIGNATURES[word].usage}`: {_gives(word, gives)}."""\n'
+        for word, gives in given.items()
+    )
     text = _between(text, "# Functions: written by `python -m tools.operations_page`\n", lines, "\n# ")
     found = re.search(r"__all__ = \[\n(.*?)\]", text, re.S)
     assert found is not None
-    exported = {*re.findall(r'"(\w+)"', found[1]), *words}
+    exported = {*re.findall(r'"(\w+)"', found[1]), *given}
     return text.replace(found[0], "__all__ = [\n" + "".join(f'    "{word}",\n' for word in sorted(exported)) + "]")
+
+
+def _gives(word: str, gives: str) -> str:
+    """What a function gives, of the operands that its usage names."""
+    lower = gives[0].lower() + gives[1:]
+    return re.sub(r"\ba\b", "x", lower) if SIGNATURES[word].usage.endswith("(x)") else lower
 
 
 def page(text: str) -> str:

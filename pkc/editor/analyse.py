@@ -13,10 +13,10 @@ from functools import lru_cache
 from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.types import ArrayType, BlockType, TileType, dtype_name
 from pkc.driver.compiler import Compiled, compile_program
+from pkc.editor.words import meanings
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.frontend.schedule import KEYS
@@ -130,8 +130,7 @@ def _meaning(found: Analysis, word: str, line: int) -> str:
         here = [value for value in values if _line(value.owner) == line] or values
         if here:
             return f"`{word}`: {_type(here[-1])}"
-    meanings = {declared.word: op.__doc__ for op, declared in OPERATIONS.items()}
-    return f"`{word}`: {meanings[word]}" if meanings.get(word) else ""
+    return meanings().get(word, "")
 
 
 def _spans(kernel: KernelOp, line: int) -> bool:

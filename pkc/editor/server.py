@@ -11,6 +11,7 @@ from typing import Any
 from pkc.diagnostics import PkcError
 from pkc.editor.analyse import Problem, analyse, completions, hover
 from pkc.editor.format import formatted
+from pkc.editor.words import meanings
 from pkc.version import VERSION
 
 types: Any = import_module("lsprotocol.types")
@@ -44,7 +45,7 @@ def server() -> Any:
     def completed(params: Any) -> list[Any]:
         document, at = made.workspace.get_text_document(params.text_document.uri), params.position
         found = completions(document.source, at.line, at.character)
-        return [types.CompletionItem(label=name, detail=what, kind=_KINDS.get(what)) for name, what in found]
+        return [_item(name, what) for name, what in found]
 
     @made.feature(types.TEXT_DOCUMENT_FORMATTING)
     def format_document(params: Any) -> list[Any]:
@@ -57,6 +58,12 @@ def server() -> Any:
         return [types.TextEdit(whole, text)] if text != document.source else []
 
     return made
+
+
+def _item(name: str, what: str) -> Any:
+    meaning = meanings().get(name) if what == "word" else None
+    told = types.MarkupContent(types.MarkupKind.Markdown, meaning) if meaning else None
+    return types.CompletionItem(label=name, detail=what, kind=_KINDS.get(what), documentation=told)
 
 
 def _path(document: Any) -> str:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
+
 import pytest
 
+from pkc import language
 from pkc.cli.main import main
+from pkc.dialect.types import DTYPES
 from pkc.editor import analyse as editor
+from pkc.editor.words import meanings
+from pkc.frontend.expressions import SIGNATURES
+from pkc.frontend.schedule import KEYS
 
 GEMM = """\
 kernel gemm(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N]):
@@ -61,8 +68,17 @@ def test_hover() -> None:
     assert "array `!pk.private<[M, K], bf16>`" in editor.hover(GEMM, "gemm.pk", *place(GEMM, "A[m, k]"))
     assert "block of at most 64 positions of K" in editor.hover(GEMM, "gemm.pk", *place(GEMM, "k in blocks"))
     text = GEMM.replace("= acc\n", "= exp(acc)\n")
-    assert "`exp`: " in editor.hover(text, "gemm.pk", *place(text, "exp("))
+    assert "`exp(x)`: e to the power x" in editor.hover(text, "gemm.pk", *place(text, "exp("))
+    assert "`zeros(f32, m, n)`: a tile of zeros" in editor.hover(GEMM, "gemm.pk", *place(GEMM, "zeros("))
     assert editor.hover(GEMM, "gemm.pk", 99, 0) == ""
+
+
+def test_words_have_a_name_and_a_meaning() -> None:
+    """In `pkc.language`, where editors find them; Python's own functions are there already."""
+    values = {value for kind in KEYS.values() if isinstance(kind, tuple) for value in kind}
+    words = {*SIGNATURES, *DTYPES, *values} - set(dir(builtins))
+    assert words - {"f64"} <= set(language.__all__)
+    assert set(editor.WORDS) - {"True", "False"} <= set(meanings())
 
 
 def test_completion() -> None:

@@ -21,7 +21,7 @@ async def session(folder: Path) -> None:
     client = LanguageClient("test", "1")
     published: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
 
-    @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # pyright: ignore[reportUntypedFunctionDecorator]
     def _(params: types.PublishDiagnosticsParams) -> None:
         published.put_nowait(params)
 
@@ -47,6 +47,8 @@ async def session(folder: Path) -> None:
     assert "private" in hover.contents.value and "load of `A`: by" in hover.contents.value
     listed = await client.text_document_completion_async(types.CompletionParams(this, types.Position(2, 8)))
     assert isinstance(listed, list) and {"rowsum", "blocks", "B"} <= {item.label for item in listed}
+    (word,) = [item for item in listed if item.label == "blocks"]
+    assert isinstance(word.documentation, types.MarkupContent) and "blocks(M, 128)" in word.documentation.value
     options = types.FormattingOptions(tab_size=4, insert_spaces=True)
     edits = await client.text_document_formatting_async(types.DocumentFormattingParams(this, options))
     assert edits is not None and [edit.new_text for edit in edits] == [RIGHT.replace("+", " + ")]
