@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.litmus.kernel import ranks_of
-from tests.litmus.places import STAGE, Places, bf16
+from tests.litmus.places import Places, bf16
 from tests.litmus.statements import HANG, Atom, Litmus
-from tests.litmus.thread import Body, multiplies, width
+from tests.litmus.thread import TIMES, Body, multiplies, width
 
 _HEAD = r"""
 typedef unsigned u32;
@@ -52,7 +52,8 @@ __device__ void put(u32 p, u32 bytes, const u32* v) {
   }
 }
 #define ELEMENT(i) ((i) * (run.bytes / 4 - 1) / 3)
-#define LOOKS 4000  // some milliseconds
+#define LOOKS 4000        // at memory: some milliseconds
+#define PHASES (1 << 20)  // at an mbarrier, likewise
 __device__ bool reaches(const u32* p, u32 value) {
   for (u32 look = 0; look < LOOKS; ++look) {
     u32 v; asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -61,7 +62,8 @@ __device__ bool reaches(const u32* p, u32 value) {
   return false;
 }
 __device__ bool completes(u32 barrier, u32 parity) {
-  for (u32 look = 0; look < LOOKS; ++look) {
+#pragma unroll 1
+  for (u32 look = 0; look < PHASES; ++look) {
     u32 p;
     asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
       : "=r"(p) : "r"(barrier), "r"(parity) : "memory");
@@ -112,19 +114,20 @@ class _Source:
         return "\n".join([_HEAD, *self._kernel(), self._counted()])
 
     def _kernel(self) -> Iterator[str]:
-        stages = max(1, len(self._places.rings) * self._test.stages)
+        stages, size = self._places.stages, self._places.stage_bytes
         yield f'extern "C" __global__ void __launch_bounds__({threads_of(self._test)}) litmus(const Run run) {{'
-        yield f"  __shared__ alignas(1024) unsigned char stages[{stages}][{STAGE}], unit[1024];"
+        yield f"  __shared__ alignas(1024) unsigned char stages[{stages}][{size}], unit[1024];"
         yield f"  __shared__ u64 full[{stages}], empty[{stages}];"
         yield "  const u32 rank = blockIdx.x / run.groups, group = blockIdx.x % run.groups;"
-        yield f"  for (u32 i = threadIdx.x; i < 256; i += blockDim.x) ((u32*)unit)[i] = {bf16(1 / 16) * 0x10001:#x}u;"
+        part = bf16(1 / 16 / TIMES) * 0x10001
+        yield f"  for (u32 i = threadIdx.x; i < 256; i += blockDim.x) ((u32*)unit)[i] = {part:#x}u;"
         yield "  for (u32 turn = 0; turn * run.groups + group < run.instances; ++turn) {"
         yield "    const u32 at = turn * run.groups + group;"
         yield f"    const u32 own = {self._ranks}u * (threadIdx.x / 32) + rank;"
         yield "    u32 chance = (run.seed + at) * 2654435761u + own * 40503u | 1u;"
         yield "    next(chance); next(chance); bool ended = true;"
         yield "    __syncthreads();"
-        yield f"    for (u32 i = threadIdx.x; i < {stages * STAGE // 4}; i += blockDim.x) ((u32*)stages)[i] = 0;"
+        yield f"    for (u32 i = threadIdx.x; i < {stages * size // 4}; i += blockDim.x) ((u32*)stages)[i] = 0;"
         yield f"    if (threadIdx.x == 0) for (u32 i = 0; i < {stages}; ++i) for (u32 which = 0; which < 2; ++which) {{"
         yield "      const u32 barrier = smem(which ? &empty[i] : &full[i]);"
         yield '      if (turn) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(barrier) : "memory");'
@@ -150,6 +153,7 @@ class _Source:
 
     def _warmed(self) -> Iterator[str]:
         """What threads read before, in every other iteration."""
+        yield "    u32 old = 0;"
         for rank in range(self._ranks):
             read = {
                 (s.operands[1], rank if s.rank is None else s.rank)
@@ -159,7 +163,8 @@ class _Source:
             }
             for location, other in sorted(read):
                 yield f"    if ((turn & 1) && rank == {rank} && threadIdx.x % 32 < 4)"
-                yield f"      ld({self._places.place(location, other)} + ELEMENT(threadIdx.x % 32));"
+                yield f"      old |= ld({self._places.place(location, other)} + ELEMENT(threadIdx.x % 32));"
+        yield "    if (old == ~0u) run.counts[3] = 1;  // never: what is read has a use"
 
     def _counted(self) -> str:
         asks_hang = any(atom.what == HANG for every in self._test.exists for atom in every)

@@ -7,8 +7,11 @@ import struct
 from tests.litmus.kernel import locations_of, ranks_of, registers_of, uses_mma, weakened
 from tests.litmus.statements import Litmus
 
-STAGE = 2048
-"""Bytes of a stage: what an MMA reads, 64 rows of 16 bf16; other tests use the first `bytes` of it."""
+_SHARED = 32768
+"""Bytes of all stages of a CTA."""
+
+OPERAND = 2048
+"""Bytes that an MMA reads: 64 rows of 16 bf16."""
 
 _COUNTERS = ("signal", "raise", "wait", "reset", "barrier")
 
@@ -36,6 +39,9 @@ class Places:
         )
         named = [s.operands[0] for t in test.threads for s in t.body if s.op in ("acquire", "commit", "consume")]
         self.rings = list(dict.fromkeys(named))
+        self.stages = max(1, len(self.rings) * test.stages)
+        self.stage_bytes = 8192 if self.stages <= _SHARED // 8192 else 4096
+        """Of which a launch uses the first ones."""
 
     def place(self, location: str, rank: int) -> str:
         """The address of a location of this instance on a rank."""

@@ -10,6 +10,9 @@ from tests.litmus.statements import Statement, Thread
 _MMAS = ("mma", "mma.issue", "mma.wait")
 _BY_ALL = ("consume", "fence", *_MMAS)
 
+TIMES = 64
+"""How often an MMA multiplies what it reads, so that it takes as long as what comes after it."""
+
 
 def width(thread: Thread) -> int:
     return 128 if multiplies(thread) else 32
@@ -257,12 +260,12 @@ class Body:
         yield "__syncwarp();"
         yield _asm("wgmma.fence.sync.aligned;")
         operands = ", ".join(f'"+f"({name}[{i}])' for i in range(4))
+        yield f"for (u32 i = 0; i < {TIMES}; ++i)"
         yield (
-            'asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5,'
+            '  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5,'
             f' 1, 1, 1, 0, 0;" : {operands}'
         )
-        yield f'  : "l"(matrix({stage}, 128, 256)), "l"(matrix(smem(unit), 128, 256)) : "memory");'
-
+        yield f'    : "l"(matrix({stage}, 128, 256)), "l"(matrix(smem(unit), 128, 256)) : "memory");'
         yield _asm("wgmma.commit_group.sync.aligned;")
 
     def _mma_wait(self, s: Statement) -> Iterator[str]:
