@@ -16,7 +16,8 @@ _NUMBERED = ("wait", "raise", "wait_group", "wait_group.read")
 def canonical(test: Litmus) -> Form:
     """What equal tests have in common. On whose rank a location is does not matter, nor where a signal goes: to who
     waits for it."""
-    return min((_form(test, order) for order in permutations(test.threads)), key=repr)
+    busy = [thread for thread in test.threads if thread.body]
+    return min((_form(test, order) for order in permutations(busy)), key=repr)
 
 
 def _form(test: Litmus, order: tuple[Thread, ...]) -> Form:

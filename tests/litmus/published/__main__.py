@@ -32,12 +32,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folders", nargs="*", type=Path)
     given = parser.parse_args(arguments)
     folders = given.folders or [Path(name) for name in os.environ.get(FOLDERS, "").split(os.pathsep) if name]
-    tests = chain.from_iterable(chain(dat3m.tests(folder), mixedproxy.tests(folder)) for folder in folders)
-    own = chain.from_iterable(map(parse_file, FILES))
-    found = list(compared(tests, own))
-    if not found:
+    tests = list(chain.from_iterable((*dat3m.tests(folder), *mixedproxy.tests(folder)) for folder in folders))
+    if not tests:
         print("there are no tests: name a folder with a copy of Dat3M or NVlabs/mixedproxy", file=sys.stderr)
         return 2
+    own = chain.from_iterable(map(parse_file, FILES))
+    found = list(compared(tests, own))
     if given.markdown:
         print(*_table(found), sep="\n")
         return 0
