@@ -35,9 +35,20 @@ def first_that(holds: Callable[[_T], bool], things: Sequence[_T]) -> _T | None:
         return next((thing for thing in rest if holds(thing)), None)
     _asked[:] = holds, rest
     with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as processes:
-        return next(
-            (thing for thing, yes in zip(rest, processes.map(_ask, range(len(rest))), strict=True) if yes), None
-        )
+        try:
+            return next(
+                (thing for thing, yes in zip(rest, processes.map(_ask, range(len(rest))), strict=True) if yes), None
+            )
+        except KeyboardInterrupt:
+            _end(processes)
+            raise
+
+
+def _end(processes: ProcessPoolExecutor) -> None:
+    """End them at once: what they are at is not waited for."""
+    workers: dict[int, Any] = getattr(processes, "_processes", None) or {}
+    for worker in [*workers.values()]:
+        worker.kill()
 
 
 def _ask(number: int) -> bool:
