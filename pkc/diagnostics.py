@@ -59,6 +59,8 @@ class Diagnostic:
     also: tuple[Label, ...] = field(default=(), kw_only=True)
     context: str = field(default="", kw_only=True)
     """A further help: a possible cause that is not in the text of the program, such as an option."""
+    tried: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    """Settings of the schedule, by key, with which the program compiles: it has been tried."""
 
     def __init_subclass__(cls) -> None:
         if cls.code in REGISTRY and REGISTRY[cls.code].__qualname__ != cls.__qualname__:
@@ -81,7 +83,15 @@ class Diagnostic:
         head = f"{self.severity}[{self.code}]"
         lines = [paint.severity(head, self.severity) + paint.bold(f": {self.fill(self.title)}")]
         lines += _labels((Label(self.span, self.fill(self.label)), *self.also), paint)
-        for kind, text in (("note", self.fill(self.note)), ("help", self.fill(self.help)), ("help", self.context)):
+        settings = ",".join(f"{key}={value}" for key, value in self.tried)
+        tried = f"it compiles with `--schedule {settings}`" if settings else ""
+        texts = (
+            ("note", self.fill(self.note)),
+            ("help", self.fill(self.help)),
+            ("help", self.context),
+            ("help", tried),
+        )
+        for kind, text in texts:
             lines += [f"  {paint.blue('=')} {paint.bold(kind)}: {text}"] if text else []
         return "\n".join(lines)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -168,19 +169,28 @@ def compile_program(
     """As `load`, from a tree. A kernel whose tiles do not fit into a CTA gets `smaller` ones, with a remark, unless its
     schedule sets tiles, stages, warpgroups or a separate loader. `divisors` says of run-time dimensions what the
     lengths of their rows are multiples of, if TMA needs more."""
-    given = (program, kernel, constants, level, dump, tuple(instruments), target, divisors)
+    compiled = partial(_compiled, program, kernel, constants, level, dump, tuple(instruments), target, divisors)
+    given = dict(schedule or {})
     try:
-        return _compiled(*given, schedule)
+        return compiled(given)
     except PkcError as error:
-        if not smaller or not fit.is_too_large(error):
+        if not smaller or not fit.has_other_sizes(error):
             raise
         tile = build_module(program, kernel=kernel, constants=constants, options=schedule)
         run_pipeline(tile, TILE_PIPELINE, verify_each=False)
-        for kernel_op, tiles in _tried(tile):
-            with contextlib.suppress(PkcError):
-                found = _compiled(*given, {**(schedule or {}), **tiles})
-                found.remarks.insert(0, _instead(kernel_op, tiles, error))
-                return found
+        kernels = [op for op in tile.ops if isinstance(op, KernelOp)]
+        if len(kernels) > 1:
+            raise
+        for tiles in _replaced(kernels[0], error):
+            found = _attempt(compiled, given, kernels[0], tiles)
+            if found is not None:
+                found[0].remarks.insert(0, _instead(kernels[0], found[1], error))
+                return found[0]
+        for settings in fit.proposed(kernels[0], error):
+            found = _attempt(compiled, given, kernels[0], settings)
+            if found is not None:
+                helped = (replace(one, tried=tuple(found[1].items())) for one in error.diagnostics)
+                raise PkcError(*helped) from None
         raise
 
 
@@ -191,11 +201,26 @@ def say_divisors(module: ModuleOp, divisors: Mapping[str, int]) -> None:
         op.attributes[DIVISORS] = found
 
 
-def _tried(module: ModuleOp) -> Iterator[tuple[KernelOp, Mapping[str, str]]]:
-    """Smaller tiles for the one kernel of a module, unless its schedule sets some, or what else takes room."""
-    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
-    if len(kernels) == 1 and not tiles_of(kernels[0].schedule) and fit.TAKES_ROOM.isdisjoint(kernels[0].schedule):
-        yield from ((kernels[0], tiles) for tiles in fit.smaller(kernels[0]))
+def _replaced(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
+    """What a kernel gets instead of its tiles, unless its schedule sets some, or what else takes room."""
+    if not tiles_of(kernel.schedule) and fit.TAKES_ROOM.isdisjoint(kernel.schedule):
+        yield from fit.smaller(kernel) if fit.is_too_large(error) else fit.suited(kernel, error)
+
+
+def _attempt(
+    compiled: Callable[[Mapping[str, str]], Compiled],
+    given: Mapping[str, str],
+    kernel: KernelOp,
+    settings: Mapping[str, str],
+) -> tuple[Compiled, Mapping[str, str]] | None:
+    """A kernel compiled with more settings, or with these and the tiles that they then ask for; and which these are."""
+    try:
+        return compiled({**given, **settings}), settings
+    except PkcError as error:
+        more = {**settings, **(next(fit.suited(kernel, error), None) or {})}
+    with contextlib.suppress(PkcError):
+        return (compiled({**given, **more}), more) if more != settings else None
+    return None
 
 
 def _instead(kernel: KernelOp, tiles: Mapping[str, str], error: PkcError) -> Remark:

@@ -1,23 +1,26 @@
-"""Smaller tiles for a kernel whose own do not fit into a CTA, as settings of the schedule."""
+"""Other tiles for a kernel whose own do not fit into a CTA, or have no instructions, as settings of the schedule."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from math import log2, prod
 
 from xdsl.ir import SSAValue
 
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import AnyMmaOp, tile_type
+from pkc.dialect.types import Dim
 from pkc.driver.candidates import carries_numbers, followed
-from pkc.driver.sizes import counts_blocks
+from pkc.driver.sizes import counts_blocks, reduced_alone
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
-from pkc.passes.analysis.budget_errors import TooManyRegisters, TooWideMma
+from pkc.passes.analysis.budget_errors import RowsNotShared, TooManyRegisters, TooWideMma
+from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.plan_errors import SharedMemory
 from pkc.passes.tile.split_rows import ROW, lengths
 
@@ -45,17 +48,65 @@ def is_too_large(error: PkcError) -> bool:
     return all(isinstance(found, _BUDGETS) for found in error.diagnostics)
 
 
-def smaller(kernel: KernelOp) -> Iterator[Mapping[str, str]]:
+def has_other_sizes(error: PkcError) -> bool:
+    """Whether other tiles, or fewer stages or warpgroups, may help against an error."""
+    return is_too_large(error) or any(map(_other_blocks, error.diagnostics))
+
+
+def _other_blocks(found: Diagnostic) -> bool:
+    return isinstance(found, RowsNotShared) or (isinstance(found, NotLowered) and bool(found.sizes))
+
+
+def suited(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
+    """What all findings of an error ask for: warpgroups, or tiles if the result cannot depend on them."""
+    rows = [found.rows // found.step for found in error.diagnostics if isinstance(found, RowsNotShared)]
+    if rows and len(rows) == len(error.diagnostics):
+        yield from ({"consumers": str(number)} for number in dict.fromkeys((*rows, 1)) if number in _CONSUMERS)
+    wanted = _wanted(error)
+    fixed = reduced_alone(kernel) | set(followed(kernel))
+    counted = any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk())
+    if wanted and not counted and not carries_numbers(kernel) and fixed.isdisjoint(wanted):
+        yield {f"{TILE}{dim}": str(size) for dim, size in wanted.items()}
+
+
+def _wanted(error: PkcError) -> dict[str, int]:
+    """Sizes of blocks by dimension; nothing if some finding has no such help."""
+    every: list[tuple[str, int]] = []
+    for found in error.diagnostics:
+        if not isinstance(found, NotLowered) or not found.sizes:
+            return {}
+        every += found.sizes
+    return {dim: max(size for other, size in every if other == dim) for dim, _ in every}
+
+
+def proposed(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
+    """Settings that may help against an error, which it is left to the author to take."""
+    wanted, schedule = _wanted(error), kernel.schedule
+    if wanted:
+        yield {f"{TILE}{dim}": str(size) for dim, size in wanted.items()}
+    stages = kernel.scheduled_number("stages")
+    yield from ({"stages": str(number)} for number in _FEWER_STAGES if stages is not None and number < stages)
+    if "consumers" in schedule or any(isinstance(found, RowsNotShared) for found in error.diagnostics):
+        yield from ({"consumers": str(number)} for number in _CONSUMERS)
+    if is_too_large(error):
+        yield from itertools.islice(smaller(kernel, summed=True), _PROPOSED)
+
+
+_FEWER_STAGES, _CONSUMERS, _PROPOSED = (4, 3, 2, 1), (1, 2, 3), 8
+
+
+def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, str]]:
     """Tiles for a kernel at the tile level, the largest first, the squarest of these first: each block has a half, a
     quarter, ... of its positions; then long rows of whole dimensions in pieces.
 
     No tiles if the result could depend on the size of all blocks. A dimension of which blocks are reduced, or that MMAs
-    sum over, or where the beginnings of blocks matter, keeps its blocks.
+    sum over, or where the beginnings of blocks matter, keeps its blocks; the former two not with `summed`.
     """
     if carries_numbers(kernel) or any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
         return
     sizes = _sizes(kernel)
-    fewest, kept = _multiplied(kernel), _summed(kernel, sizes) | set(followed(kernel))
+    fewest, kept = _multiplied(kernel), set(followed(kernel))
+    kept |= set[Dim]() if summed else _summed(kernel, sizes)
     dims = {dim: size for dim, size in sizes.items() if dim not in kept}
     choices = [list(_halves(size, fewest.get(dim, _LEAST))) for dim, size in dims.items()]
     found = [chosen for chosen in product(*choices) if chosen != tuple(dims.values())]

@@ -12,6 +12,7 @@ from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.machine.bound_waits import BoundWaits
 from pkc.passes.machine.check_indices import CheckIndices
+from pkc.passes.machine.check_lowering import CheckLowering
 from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.guard_waits import GuardWaits
 from pkc.passes.machine.lower_tiles import LowerTiles
@@ -160,6 +161,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
 """The same for the default target."""
 
 _LOWERING: tuple[ModulePass, ...] = (
+    CheckLowering(),  # first: what is refused is refused in the program's words
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
     PlanMemory(),  # channels are final
     PlanBarriers(),  # and so are the warps of roles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerAttr, LocationAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
@@ -19,9 +19,11 @@ from xdsl.pattern_rewriter import (
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from pkc.dialect.access import GatherOp, LoadOp
-from pkc.dialect.elementwise import AddOp, MulOp, SigmoidOp, TanhOp
-from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
-from pkc.dialect.types import BlockType, f32
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import AddOp, CompareOp, MulOp, SigmoidOp, TanhOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
+from pkc.dialect.types import BlockType, TileType, f32
 from pkc.passes.dce import drop_dead
 
 
@@ -165,7 +167,57 @@ def constant_of_tile(tile: SSAValue) -> float | None:
     return float(full.constant) if isinstance(full, FullOp) and tile_type(tile).element_type == f32 else None
 
 
+class TransposeOperands(RewritePattern):
+    """The transpose of what is computed element by element is computed from transposed operands, down to loads, whose
+    stages can be read either way. Operands of MMAs stay: they are staged as they are computed."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter) -> None:
+        made = op.tile.owner
+        if (
+            isinstance(made, LoadOp)
+            or not _turns(op.tile)
+            or any(isinstance(use.operation, MmaOp) for use in op.result.uses)
+        ):
+            return
+        assert isinstance(made, Operation)
+        if isinstance(made, TransposeOp):
+            rewriter.replace(op, (), (made.tile,))
+            return
+        turned = [TransposeOp(one) if _is_matrix(one) else one for one in made.operands]
+        properties = dict(made.properties)
+        if isinstance(made, BroadcastOp):
+            properties["axes"] = DenseArrayBase.from_list(i64, [1 - axis for axis in made.positions])
+        if isinstance(made, ClipOp):
+            properties["axis"] = IntegerAttr(1 - made.axis.value.data, made.axis.type)
+        new = type(made).create(
+            operands=[one.result if isinstance(one, TransposeOp) else one for one in turned],
+            result_types=[op.result.type],
+            properties=properties,
+            attributes=dict(made.attributes),
+        )
+        rewriter.replace(op, [*(one for one in turned if isinstance(one, TransposeOp)), new])
+
+
+def _is_matrix(value: SSAValue) -> bool:
+    return isinstance(value.type, TileType) and value.type.rank == 2
+
+
+def _turns(tile: SSAValue) -> bool:
+    """Whether the transpose of a tile follows from that of loads."""
+    op = tile.owner
+    if isinstance(op, LoadOp | FullOp | SplatOp | TransposeOp):
+        return True
+    if isinstance(op, BroadcastOp):
+        return tile_type(op.tile).rank < 2
+    computes = isinstance(op, CastOp | ClipOp | CompareOp) or (
+        type(op) in OPERATIONS and not isinstance(op, RowReduction)
+    )
+    return computes and isinstance(op, Operation) and all(_turns(one) for one in op.operands if _is_matrix(one))
+
+
 PATTERNS: tuple[RewritePattern, ...] = (
+    TransposeOperands(),
     DropIdentityCast(),
     DropClipOfLoad(),
     AccumulateInMma(),

@@ -64,10 +64,13 @@ class SharedMemory(Diagnostic):
     code = "PK435"
     title = "`{kernel}` needs {needed} bytes of shared memory, and a CTA has {available}"
     label = "tiles and stages of this kernel"
+    note = "{tiles}"
     help = "use smaller blocks, or fewer `stages`"
     kernel: str
     needed: int
     available: int
+    tiles: str = ""
+    """What lies there, with its bytes."""
 
 
 class ReorderedAccess(Diagnostic):

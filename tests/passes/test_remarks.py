@@ -420,7 +420,7 @@ NOTHING = {
 """Passes that leave nothing undone that they promise."""
 
 FETCHING: set[str] = {"pk-stage-remote-reads", "pk-plan-fetch", "pk-expand-fetch"}
-CHECKS = {"pk-check-program", "pk-check-roles", "pk-check-machine"}
+CHECKS = {"pk-check-program", "pk-check-roles", "pk-check-lowering", "pk-check-machine"}
 
 
 def test_every_pass_has_remarks_or_a_reason() -> None:

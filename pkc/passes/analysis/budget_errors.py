@@ -71,7 +71,7 @@ class TooManyRegisters(Diagnostic):
     code = "PK468"
     title = "tiles of {registers} registers live here, {each} for each of {threads} threads, which have {available}"
     label = "as many as anywhere in the {role}"
-    note = "{reserve} registers of a thread are needed for addresses and the like"
+    note = "{tiles}; {reserve} registers of a thread are needed for addresses and the like"
     help = "use smaller blocks, or more `consumers`"
     role: str
     registers: int
@@ -79,6 +79,7 @@ class TooManyRegisters(Diagnostic):
     threads: int
     available: int
     reserve: int
+    tiles: str
 
 
 class RegisterFile(Diagnostic):

@@ -40,6 +40,8 @@ class Peak:
 
     registers: int
     op: Operation | None
+    tiles: tuple[tuple[SSAValue, int], ...] = ()
+    """The tiles, each with its registers, the largest first."""
 
 
 def peak(role: RoleOp) -> Peak:
@@ -58,7 +60,7 @@ def _pieces(value: SSAValue) -> int:
 
 def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
     """Going backwards, with what lives on behind the block; tasks that go chunk by chunk have next to nothing live."""
-    live, most = set(after), Peak(sum(map(size, after)), block.last_op)
+    live, most = set(after), _together(after, block.last_op, size)
     for op in reversed(list(block.ops)):
         if isinstance(op, TasksOp) and is_pointwise(op):
             continue
@@ -74,8 +76,13 @@ def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
                 behind = live if isinstance(op, scf.IfOp) else live | inside
                 most = max(most, _peak(inner, frozenset(behind), within), key=_needed)
         live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
-        most = max(most, Peak(sum(map(size, live)), op), key=_needed)
+        most = max(most, _together(live, op, size), key=_needed)
     return most
+
+
+def _together(live: Iterable[SSAValue], op: Operation | None, size: _Size) -> Peak:
+    each = sorted(((value, size(value)) for value in live), key=lambda one: -one[1])
+    return Peak(sum(registers for _, registers in each), op, tuple(each))
 
 
 def _inside_chain(op: Operation) -> bool:

@@ -156,7 +156,7 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
         slots,
         planned(channel, STAGE_BYTES),
         _warps(producer) * target.arch.warp if by_threads else 1,
-        1 if _moves(consumer) else _warps(consumer),
+        1 if only_moves(consumer) else _warps(consumer),
         0 if by_threads else filled,
     )
 
@@ -171,7 +171,7 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
     return role
 
 
-def _moves(role: RoleOp) -> bool:
+def only_moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
         if isinstance(op, ScatterAddOp):
@@ -306,7 +306,7 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
             first, warps = planned(role, FIRST_WARP), _warps(role)
             barrier, registers = planned(role, FIRST_BARRIER), planned(role, REGISTERS)
             role_threads = replace(
-                threads, first=first, warps=warps, one=_moves(role), barrier=barrier, registers=registers
+                threads, first=first, warps=warps, one=only_moves(role), barrier=barrier, registers=registers
             )
             emit.location = role.location
             emit.comment(f"{role.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")

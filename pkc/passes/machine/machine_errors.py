@@ -10,11 +10,14 @@ class NotLowered(Diagnostic):
 
     code = "PK510"
     title = "cannot be compiled for {target} yet: {what}"
-    label = "needed here"
+    label = "{where}"
     help = "{hint}"
     target: str
     what: str
     hint: str
+    where: str = "needed here"
+    sizes: tuple[tuple[str, int], ...] = ()
+    """By dimension: the size of its blocks that mends it."""
 
 
 class NotPlanned(Diagnostic):

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping
 from xdsl.dialects.builtin import StringAttr
 
 from pkc.diagnostics import Diagnostic
+from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
-from pkc.dialect.roles import ChannelOp
+from pkc.dialect.roles import ChannelOp, ConsumeOp
 from pkc.dialect.tile import STAGGERED, AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
-from pkc.passes.analysis.dependence import roles_around
-from pkc.passes.analysis.live_tiles import peak
+from pkc.passes.analysis.dependence import maker, roles_around
+from pkc.passes.analysis.live_tiles import Peak, peak
+from pkc.passes.analysis.named_tiles import shape_text
 from pkc.passes.analysis.row_lanes import shared_words
 from pkc.passes.build import phase_of
 from pkc.passes.roles.plan_warps import COMPUTE
+from pkc.passes.roles.remote_accesses import array_name
 from pkc.targets.target import Operands, Target, target_of
 
 
@@ -27,7 +30,8 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     target, name, span = target_of(kernel), kernel.sym_name.data, span_of(kernel.location)
     arch, shared = target.arch, shared_memory(kernel)
     if shared > target.stage_memory:
-        yield plan_errors.SharedMemory(span, name, shared, target.stage_memory)
+        depths = {op: op.depth for op in kernel.body.block.ops if isinstance(op, ChannelOp)}
+        yield plan_errors.SharedMemory(span, name, shared, target.stage_memory, stages_text(depths))
     roles = [role for role in kernel.roles if GROUP in role.attributes]
     yield from _sms(kernel, roles, target)
     yield from _warps(roles, target)
@@ -71,6 +75,31 @@ def bytes_of(depths: Mapping[ChannelOp, int]) -> int:
         if channel.host is None:
             stages[phase] = stages.get(phase, 0) + depth * target.stage_bytes(channel.kind)
     return stages.pop(None, 0) + max(stages.values(), default=0) + barriers
+
+
+def stages_text(depths: Mapping[ChannelOp, int]) -> str:
+    """The tiles of channels with so many stages, and the bytes that they take; those that need most first."""
+    taken = {
+        channel: depth * target_of(channel).stage_bytes(channel.kind)
+        for channel, depth in depths.items()
+        if channel.host is None
+    }
+    return "; ".join(
+        f"{content(channel)}: {depths[channel]} stage{'s' * (depths[channel] > 1)} of"
+        f" {' and '.join(map(shape_text, channel.kind.tiles))}, {size} bytes"
+        for channel, size in sorted(taken.items(), key=lambda one: -one[1])
+    )
+
+
+def content(channel: ChannelOp) -> str:
+    """What goes through a channel: where it is stored, or else from where it comes."""
+    consumed = (use.operation for use in channel.result.uses if isinstance(use.operation, ConsumeOp))
+    users = [use.operation for op in consumed for tile in op.tiles for use in tile.uses]
+    stored = dict.fromkeys(f"`{array_name(op.array)}`" for op in users if isinstance(op, _WRITES))
+    return f"what goes to {' and '.join(stored)}" if stored else channel.label.data
+
+
+_WRITES = StoreOp | AddToArrayOp | ScatterAddOp
 
 
 def read_behind(kernel: KernelOp) -> int:
@@ -159,7 +188,19 @@ def tiles(role: RoleOp, target: Target) -> Iterator[errors.TooManyRegisters]:
     each, reserve = -(-found.registers // threads), target.registers.reserve
     if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
         where = (str(role.role.data), found.registers, each, threads, registers, reserve)
-        yield errors.TooManyRegisters(span_of(found.op.location), *where)
+        yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found))
+
+
+def tiles_text(found: Peak) -> str:
+    """The tiles of a peak, those that need most registers first."""
+    lines = ((span_of(maker(value).location).line, tile_type(value), taken) for value, taken in found.tiles)
+    each = [f"{shape_text(kind)} of line {line}: {taken} registers" for line, kind, taken in lines if taken]
+    more = [f"{len(each) - _LISTED} more"] if len(each) > _LISTED else []
+    return ", ".join([*each[:_LISTED], *more])
+
+
+_LISTED = 6
+"""So many tiles are named."""
 
 
 def _mmas(role: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic]:

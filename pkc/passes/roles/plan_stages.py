@@ -10,7 +10,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import KernelOp
@@ -21,8 +20,7 @@ from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import bytes_of, channel_group, read_behind
-from pkc.passes.roles.remote_accesses import array_name
+from pkc.passes.roles.budgets import bytes_of, channel_group, content, read_behind, stages_text
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
@@ -100,7 +98,8 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     stages = {channel: wanted if wanted and channel in turning else 1 for channel in (*turning, *passed)}
     needed = _needed(stages)
     if needed > available:
-        raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
+        found = (kernel.sym_name.data, needed, available, stages_text(stages))
+        raise PkcError(errors.SharedMemory(span_of(kernel.location), *found))
     growing = [] if wanted else turning
     few, many = tuning.loop_stages, tuning.most_stages
     slow = [channel for channel in growing if _hides_loads(channel)]
@@ -131,18 +130,9 @@ def _remark(plan: StagePlan) -> None:
         else "the next task waits for this one"
     )
     room = f"shared memory has no room for {_footprint(channel)} bytes more"
-    missed(PlanStages.name, channel, f"{_content(channel)} has one stage: {waits}; {room}")
+    missed(PlanStages.name, channel, f"{content(channel)} has one stage: {waits}; {room}")
 
 
-def _content(channel: ChannelOp) -> str:
-    """What goes through a channel: where it is stored, or else from where it comes."""
-    consumed = (use.operation for use in channel.result.uses if isinstance(use.operation, ConsumeOp))
-    users = [use.operation for op in consumed for tile in op.tiles for use in tile.uses]
-    stored = dict.fromkeys(f"`{array_name(op.array)}`" for op in users if isinstance(op, _WRITES))
-    return f"what goes to {' and '.join(stored)}" if stored else channel.label.data
-
-
-_WRITES = StoreOp | AddToArrayOp | ScatterAddOp
 _AS_SAID = "as the schedule's `stages` says"
 
 

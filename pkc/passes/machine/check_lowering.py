@@ -1,0 +1,291 @@
+"""The pass `pk-check-lowering`: what the target has no instructions for is refused before anything is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.ir import Block, Operation, SSAValue, Use
+from xdsl.traits import MemoryEffectKind, get_effects
+
+from pkc.diagnostics import Diagnostic
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.engines import is_engine
+from pkc.dialect.machine import MAX_BOX
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.roles import ConsumeOp
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, ClipOp, TransposeOp, tile_type
+from pkc.dialect.transfers import moves_by_tma
+from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
+from pkc.location import span_of
+from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
+from pkc.passes.analysis.pointwise import is_pointwise, is_spread
+from pkc.passes.analysis.register_axes import infer_axes, tiles_of
+from pkc.passes.kernel_pass import CheckPass
+from pkc.passes.machine.lower_tiles import only_moves
+from pkc.passes.machine.lowering import flat
+from pkc.passes.machine.lowering.tables import is_table
+from pkc.passes.machine.machine_errors import NotLowered
+from pkc.targets.layout import COLUMN_STEP, ROW_STEP
+from pkc.targets.target import Operands, Target, target_of
+
+_PANEL = 32
+"""Bytes of which rows in shared memory are multiples where an MMA reads them: the narrowest swizzle."""
+
+
+class CheckLowering(CheckPass):
+    """Refuse tiles and accesses that no instructions of the target are for, each at its line and with what mends it.
+
+    - MMAs: what is summed over, rows and columns are multiples of what the instructions take.
+    - Rows are reduced of tiles of two axes, along columns; tiles in stages are transposed, not computed ones.
+    - Sums where an array lives have no order, and no element of 8 bits; what an index is read from is not written.
+
+    Refused, because an MMA takes 16 elements of bf16 at a time:
+
+        %acc = pk.mma %a, %b, %sum : !pk.tile<64x40xbf16>, !pk.tile<40x64xbf16> -> !pk.tile<64x64xf32>
+    """
+
+    name = "pk-check-lowering"
+
+    def check(self, kernel: KernelOp) -> Iterator[Diagnostic]:
+        first: dict[tuple[str, str, str], NotLowered] = {}
+        for role in kernel.roles:
+            for one in () if is_engine(role) else _of_role(kernel, role):
+                first.setdefault((one.what, one.hint, one.where), one)
+        yield from first.values()
+
+
+def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
+    target, axes = target_of(kernel), infer_axes(role.body)
+    mmas = [found for op in role.walk() if isinstance(op, AnyMmaOp) for found in _mma(kernel, op, target)]
+    yield from mmas
+    for op in role.walk():
+        if isinstance(op, RowReduction):
+            yield from _reduction(op, axes, target)
+        elif isinstance(op, TransposeOp) and not _is_staged(op.tile):
+            hint = "`(a @ b).T` is `b.T @ a.T`; another tile is stored first, and its transpose loaded by other `tasks`"
+            yield _refused(op, target, "`.T` of a tile that is computed", hint, f"of {size_text(tile_type(op.tile))}")
+        elif isinstance(op, BroadcastOp):
+            yield from _broadcast(op, axes, target)
+        elif isinstance(op, ReadOp) and any(map(_writes, op.array.uses)):
+            hint = "write the array in a kernel of its own, before this one"
+            yield _refused(op, target, "an index or a count that is read from an array which the kernel writes", hint)
+        elif isinstance(op, AddToArrayOp | ScatterAddOp):
+            yield from _sum_in_memory(kernel, op, target)
+        elif isinstance(op, TasksOp) and not is_spread(op) and not mmas:
+            yield from _registers(op, target)
+        elif isinstance(op, TasksOp) and is_pointwise(op) and not only_moves(role):
+            yield from _chunks(op.body.block, axes, target)
+        elif isinstance(op, LoadOp | StoreOp | AddToArrayOp) and moves_by_tma(op):
+            yield from _box(op, target)
+
+
+# MMAs
+
+
+def _mma(kernel: KernelOp, op: AnyMmaOp, target: Target) -> Iterator[NotLowered]:
+    mma, kind = target.mma, tile_type(op.a).element_type
+    size, where = dtype_bytes(kind), _operands(kernel, op)
+    needs = [(op.a, 1, mma.depth // size, f"an MMA that sums over {{}} elements of {dtype_name(kind)}")]
+    rows = 1 if tile_type(op.a).shape[0] < ROW_STEP else ROW_STEP
+    columns = COLUMN_STEP
+    if mma.operands is Operands.REGISTERS:
+        if size != 2:
+            yield _refused(op, target, f"an MMA of {dtype_name(kind)}", "operands of 16 bits: `cast(x, bf16)`", where)
+    else:
+        rows = mma.rows if _is_staged(op.a) and _is_turned(op.a) else rows
+        columns = columns if _is_turned(op.b) or not _is_staged(op.b) else max(columns, _PANEL // size)
+        if not _is_staged(op.a) and size == 1:
+            hint = "round them to bf16, and multiply by an array of bf16"
+            yield _refused(op, target, "an MMA of 8-bit floats that are computed", hint, where)
+    turned = " of a left operand that is transposed" if rows == mma.rows else ""
+    for operand in (op.a, op.b):
+        yield from _long(op, operand, target, where)
+    needs += [(op.a, 0, rows, f"an MMA of {{}} rows{turned}"), (op.b, 1, columns, "an MMA of {} columns")]
+    wrong = [(tile, axis, step, what) for tile, axis, step, what in needs if tile_type(tile).shape[axis] % step]
+    if wrong:
+        tile, axis, _, what = wrong[0]
+        found = [_mended(tile, axis, step) for tile, axis, step, _ in wrong]
+        hint = ", ".join(text for text, _ in found)
+        sizes = tuple(one for _, some in found for one in some)
+        what = what.format(tile_type(tile).shape[axis])
+        yield NotLowered(span_of(op.location), target.name, what, hint, where, sizes)
+
+
+def _long(op: AnyMmaOp, operand: SSAValue, target: Target, where: str) -> Iterator[NotLowered]:
+    """A few long rows lie in shared memory without the swizzle that MMAs read."""
+    kind, axis = tile_type(_stage(operand)), 0 if _is_turned(operand) else 1
+    size = dtype_bytes(kind.element_type)
+    if not _is_staged(operand) or kind.shape[-1] * size % _PANEL or target.shared_layout(kind).swizzle:
+        return
+    block, fits = dimension(operand, axis), kind.shape[-1]
+    while fits % 2 == 0 and not target.shared_layout(TileType((kind.shape[0], fits), kind.element_type)).swizzle:
+        fits //= 2
+    what = f"an MMA of {kind.shape[0]} rows of {kind.shape[-1]} elements"
+    sizes = ((block.of, fits),) if block is not None and isinstance(block.of, str) else ()
+    hint = f"`blocks({'...' if block is None else block.of}, {fits})`"
+    yield NotLowered(span_of(op.location), target.name, what, hint, where, sizes)
+
+
+def _operands(kernel: KernelOp, op: AnyMmaOp) -> str:
+    """Both operands: from which arrays they are, their shapes and bytes."""
+    names = (array_name(operand, kernel) or "computed" for operand in (op.a, op.b))
+    sizes = (size_text(tile_type(operand)) for operand in (op.a, op.b))
+    return "; ".join(f"{name}: {text}" for name, text in zip(names, sizes, strict=True))
+
+
+# Tiles in registers
+
+
+def _registers(tasks: TasksOp, target: Target) -> Iterator[NotLowered]:
+    """Tiles beside MMAs that are no whole numbers of the rows and columns of an accumulator."""
+    for op in tasks.walk():
+        for value in tiles_of(op):
+            kind = tile_type(value)
+            if kind.rank < 2 or not _is_in_registers(value):
+                continue
+            if kind.rank > 2:
+                hint = "numbers, not blocks, for the first axes: `tasks(B, ...)`"
+                yield _refused(op, target, f"computing with a tile of {kind.rank} axes beside an MMA", hint)
+                return
+            for axis, step in ((0, ROW_STEP), (1, COLUMN_STEP)):
+                length = kind.shape[axis]
+                if length % step and (axis == 1 or length > step):
+                    what = f"computing with a tile of {' x '.join(map(str, kind.shape))} beside an MMA"
+                    hint, sizes = _mended(value, axis, step)
+                    yield NotLowered(span_of(op.location), target.name, what, hint, size_text(kind), sizes)
+                    return
+
+
+def _chunks(block: Block, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
+    """Tiles that threads go over in chunks of neighbours: those of a block have one shape, or lie along an axis."""
+    before, inside, after = flat.chunked(block)
+    yield from _in_chunks([inner for op in inside for inner in op.walk()], axes, target)
+    for op in (*before, *after):
+        for region in op.regions:
+            for other in region.blocks:
+                yield from _chunks(other, axes, target)
+
+
+def _in_chunks(ops: Sequence[Operation], axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
+    found = [(op, value) for op in ops if not is_table(op) for value in op.results if isinstance(value.type, TileType)]
+    kinds = [(op, value, tile_type(value)) for op, value in found if tile_type(value).rank]
+    named = [one for one in kinds if dimension(one[1], one[2].rank - 1) is not None]
+    at, whole, kind = max((*named, *kinds), key=lambda one: one[2].rank, default=(None, None, None))
+    if at is None or whole is None or kind is None:
+        return
+    if kind.rank > 2:
+        hint = "numbers, not blocks, for the first axes: `tasks(B, ...)`"
+        yield _refused(at, target, f"a role that computes with a tile of {kind.rank} axes", hint, size_text(kind))
+        return
+    if kind.shape[-1] % flat.FLAT:
+        hint, sizes = _mended(whole, kind.rank - 1, flat.FLAT)
+        what = f"a role that computes with rows of {kind.shape[-1]} elements"
+        yield NotLowered(span_of(at.location), target.name, what, hint, size_text(kind), sizes)
+    for op, value, other in kinds:
+        if other.shape != kind.shape and other.shape != tuple(kind.shape[-2:][axis] for axis in axes[value]):
+            where = f"{size_text(other)}; {size_text(kind)} elsewhere"
+            what = "a role that computes with tiles of several shapes"
+            yield _refused(op, target, what, "separate `tasks` for each of them", where)
+            return
+
+
+def _box(op: LoadOp | StoreOp | AddToArrayOp, target: Target) -> Iterator[NotLowered]:
+    """What TMA moves is divided along the first of several axes and the last one alone."""
+    tile = op.result if isinstance(op, LoadOp) else op.tile
+    kinds = [index.type for index in op.indices if isinstance(index.type, BlockType)]
+    for kind in kinds[1:-1]:
+        if kind.extent > MAX_BOX:
+            size = next(n for n in range(MAX_BOX, 0, -1) if kind.extent % n == 0)
+            what = f"a tile of {kind.extent} elements along a dimension that is neither its first nor its last"
+            sizes = ((kind.of, size),) if isinstance(kind.of, str) else ()
+            where, hint = size_text(tile_type(tile)), f"at most {MAX_BOX}: `blocks({kind.of}, {size})`"
+            yield NotLowered(span_of(op.location), target.name, what, hint, where, sizes)
+
+
+def _is_in_registers(value: SSAValue) -> bool:
+    """Whether threads have elements of a tile, or read them: not if only MMAs do."""
+    if not _is_staged(value):
+        return True
+    return not all(isinstance(use.operation, AnyMmaOp | TransposeOp | ClipOp) for use in value.uses)
+
+
+def _stage(value: SSAValue) -> SSAValue:
+    """The tile in a stage that another one is a view of, or that tile itself."""
+    while isinstance(value.owner, TransposeOp | ClipOp):
+        value = value.owner.tile
+    return value
+
+
+def _is_staged(value: SSAValue) -> bool:
+    return isinstance(_stage(value).owner, ConsumeOp)
+
+
+def _is_turned(value: SSAValue) -> bool:
+    turned = False
+    while isinstance(value.owner, TransposeOp | ClipOp):
+        turned ^= isinstance(value.owner, TransposeOp)
+        value = value.owner.tile
+    return turned
+
+
+def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
+    kind = tile_type(op.tile)
+    if kind.rank > 2:
+        first = dimension(op.tile, 0)
+        hint = "numbers, not blocks, for the first axes"
+        hint += f": `{first.of}` for `blocks({first.of}, {first.extent})`" if first is not None else ""
+        yield _refused(op, target, f"a reduction of rows of a tile of {kind.rank} axes", hint, size_text(kind))
+    elif 1 not in axes.get(op.tile, (1,)):
+        what = "a reduction of the result of a row reduction, or of a tile combined with one"
+        hint = "store what is reduced first, and load it again in other `tasks`"
+        yield _refused(op, target, what, hint, size_text(kind))
+
+
+def _broadcast(op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
+    rank = tile_type(op.result).rank
+    along_last = tuple(int(position == rank - 1) for position in op.positions)
+    mixed = len(op.positions) > 1 and rank > len(op.positions)
+    if mixed or (len(axes.get(op.result, ())) == 2 and axes.get(op.tile, ()) not in ((), along_last)):
+        what = "a tile along the rows of one tile and along the columns of another"
+        yield _refused(op, target, what, "separate `tasks` for the two", size_text(tile_type(op.tile)))
+
+
+# Memory
+
+
+def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | ScatterAddOp, target: Target) -> Iterator[NotLowered]:
+    if not kernel.in_any_order:
+        scattered = isinstance(op, ScatterAddOp)
+        what = (
+            "a sum, in a defined order, into rows picked by a table" if scattered else "`store_add` in a defined order"
+        )
+        hint = "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order"
+        yield _refused(op, target, what, hint)
+    if dtype_bytes(tile_type(op.tile).element_type) == 1:
+        yield _refused(op, target, "a sum of 8-bit floats in memory", "an array of bf16")
+
+
+def _writes(use: Use) -> bool:
+    op = use.operation
+    if isinstance(op, CopyOp):
+        return op.operands[use.index] is op.target
+    return any(effect.kind is MemoryEffectKind.WRITE for effect in get_effects(op) or ())
+
+
+# Findings
+
+
+def _refused(op: Operation, target: Target, what: str, hint: str, where: str = "needed here") -> NotLowered:
+    return NotLowered(span_of(op.location), target.name, what, hint, where)
+
+
+def _mended(tile: SSAValue, axis: int, step: int) -> tuple[str, tuple[tuple[str, int], ...]]:
+    """What to write so that an axis of a tile is a multiple of `step`, and the size of the blocks by dimension."""
+    block, size = dimension(tile, axis), -(-tile_type(tile).shape[axis] // step) * step
+    if block is None:
+        return f"a multiple of {step}: `blocks(..., {size})`, also of a dimension that `:` takes as a whole", ()
+    return f"a multiple of {step}: `blocks({block.of}, {size})`", ((block.of, size),) if isinstance(
+        block.of, str
+    ) else ()

@@ -1,0 +1,164 @@
+"""What the help of a refusal says is done to the program, mechanically, and the program compiles.
+
+`tried` settings are those that a diagnostic prints as `it compiles with`; other helps name settings or keys of the
+schedule, or a text of the program and what to write instead, of which a part stands in the help.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+
+import pytest
+
+from pkc.diagnostics import PkcError
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.machine.lower_tiles import LowerTiles
+from tests.errors.golden import HERE
+from tests.sweeps import sweep
+
+TRIED = re.compile(r"it compiles with `--schedule (.*)`")
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What is done: keys of the schedule that go, settings that come, texts that are replaced."""
+
+    without: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict[str, str])
+    edits: tuple[tuple[str, str], ...] = ()
+    said: str = ""
+    """A part of the help."""
+
+
+_ANYHOW = Followed(settings={"deterministic": "false"}, said="deterministic=False")
+_OVERLAP = Followed(without=("overlap",), said="leave `overlap` out")
+_PUSH = Followed(without=("transfer", "overlap"), said="without `transfer=push`")
+_WHOLE = Followed(without=("split_M",), edits=(("    schedule(split_N=4)\n", ""),), said="can be divided")
+_STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
+
+FOLLOWED: dict[str, Followed] = {
+    **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
+    **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
+    **dict.fromkeys([f"PK433-{name}" for name in ("branch", "nested", "part", "positions", "rank", "twice")], _ANYHOW),
+    **dict.fromkeys([f"PK438-{name}" for name in ("gather", "heads", "next", "overlap", "row", "triangle")], _PUSH),
+    **dict.fromkeys([f"PK443-{name}" for name in ("copy-engine", "none", "part", "push", "read")], _STRADDLE),
+    "PK443-table": Followed(without=("straddle", "overlap"), said="leave `straddle` out"),
+    **dict.fromkeys([f"PK442-{name}" for name in ("carried", "inner", "none", "several", "table")], _WHOLE),
+    "PK434-branch": Followed(
+        edits=(("t = X[m]\n", "t = X[m] * 2.0\n"), ("t = Y[m]\n", "t = Y[m] * 2.0\n"), ("= t * 2.0", "= t")),
+        said="compute with it in the same iteration or branch",
+    ),
+    "PK436-behind": Followed(
+        edits=(("T[m] = X[m] * 2.0", "t = X[m] * 2.0; T[m] = t"), ("= T[m] + 1.0", "= t + 1.0")),
+        said="keep the value in a variable",
+    ),
+    "PK439-read": Followed(edits=(("Y[m, n] = C[m, n]", "Y[m, n] = A[m, n]"),), said="use another array"),
+    "PK464-comm-sms": Followed(settings={"overlap": "inter_sm"}, said="overlap=inter_sm"),
+    "PK510-both-axes": Followed(
+        edits=(("        U[:, m]", "    for m in tasks(blocks(M, 64)):\n        v = V[m] * 2.0\n        U[:, m]"),),
+        said="separate `tasks`",
+    ),
+    "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),
+    "PK510-read": Followed(
+        edits=(("for e in tasks(blocks(E, 64)):\n        count[e] = A[e] * 2\n    ", ""), ("A: i32[E], ", "")),
+        said="a kernel of its own",
+    ),
+    "PK510-rows-of-blocks": Followed(
+        edits=(("blocks(B, 2)", "B"), ("zeros(f32, b, m)", "zeros(f32, m)")), said="`B` for `blocks(B, 2)`"
+    ),
+    "PK510-rows-of-rows": Followed(
+        edits=(
+            ("Y: f32[M, 64]", "T: f32[M].scratch(), Y: f32[M, 64]"),
+            ("total = rowsum(X[m, :])\n", "T[m] = rowsum(X[m, :])\n    for m in tasks(blocks(M, 64)):\n"),
+            ("rowmax(total)", "rowmax(T[m])"),
+        ),
+        said="store what is reduced first",
+    ),
+    "PK510-scatter": _ANYHOW,
+    "PK510-store-add": _ANYHOW,
+    "PK510-transpose": Followed(edits=(("(A[m, :] @ B[:, n]).T", "B[:, n].T @ A[m, :].T"),), said="`b.T @ a.T`"),
+    "PK510-whole": Followed(
+        edits=(
+            (
+                "C[m, n] = A[m, :] @ B[:, n]",
+                "acc = zeros(f32, m, n)\n        for k in blocks(100, 112):\n            acc += A[m, k] @ B[k, n]\n"
+                "        C[m, n] = acc",
+            ),
+        ),
+        said="`blocks(100, 112)`",
+    ),
+}
+
+OTHER = {
+    "PK430-scatter": "its only sum has no other overlap, and then no order: PK510-scatter",
+    "PK431-loop": "the help is another program",
+    "PK431-outside": "the help is another program",
+    "PK431-read": "the help is another program",
+    "PK433-tasks": "the sum is of MMAs on fewer rows than a CTA has",
+    "PK434-loop": "the help is another program",
+    "PK436-turns": "the help is another program",
+    "PK444-branch": "the help is another protocol",
+    "PK444-used": "the help is another protocol",
+    "PK445-branch": "the help is another protocol",
+    "PK445-signal": "the help is another protocol",
+    "PK445-statement": "the help is another protocol",
+    "PK476-many": "the help says what the words mean",
+}
+"""Helps that no replacement follows."""
+
+PROGRAMS = {
+    path.stem: path for path in sorted(HERE.glob("*.pk")) if "PK430" <= path.name < "PK477" or path.name[:5] == "PK510"
+}
+"""What is refused on the way to the machine level."""
+
+
+def refused(name: str) -> tuple[str, dict[str, str], str]:
+    """The text of a program, the schedule of its command, and the level that this is for."""
+    text = PROGRAMS[name].read_text(encoding="utf-8")
+    command = shlex.split(text.partition("\n")[0].removeprefix("# pkc: compile"))
+    options = dict(zip(command[::2], command[1::2], strict=True)) if text.startswith("# pkc:") else {}
+    given = options.get("--schedule", "")
+    schedule = dict(setting.split("=") for setting in given.split(",")) if given else {}
+    return text, schedule, "roles" if options.get("--emit", "roles") == "roles" else "machine"
+
+
+def compiles(text: str, schedule: dict[str, str], level: str) -> None:
+    compile_program(parse_text(Source("mended.pk", text)), schedule=schedule, level=level, smaller=False)
+
+
+@pytest.mark.parametrize("name", sweep(sorted(set(PROGRAMS) - set(OTHER)), lambda name: name.startswith("PK510")))
+def test_a_program_that_follows_the_help_compiles(name: str) -> None:
+    text, schedule, level = refused(name)
+    printed = PROGRAMS[name].with_suffix(".err").read_text(encoding="utf-8")
+    tried = TRIED.search(printed)
+    if tried is not None:
+        compiles(text, {**schedule, **dict(setting.split("=") for setting in tried[1].split(","))}, level)
+        return
+    followed = FOLLOWED[name]
+    assert any(followed.said in line for line in printed.splitlines() if "= help: " in line)
+    for before, after in followed.edits:
+        assert before in text or followed is _WHOLE
+        text = text.replace(before, after)
+    kept = {key: value for key, value in schedule.items() if key not in followed.without}
+    compiles(text, {**kept, **followed.settings}, level)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("PK510")])
+def test_nothing_is_lowered_of_what_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lowered(*_: object) -> None:
+        raise AssertionError("lowering has begun")
+
+    monkeypatch.setattr(LowerTiles, "run", lowered)
+    text, schedule, _ = refused(name)
+    with pytest.raises(PkcError):
+        compiles(text, schedule, "machine")
+
+
+def test_every_refusal_is_listed() -> None:
+    tried = {name for name, path in PROGRAMS.items() if TRIED.search(path.with_suffix(".err").read_text("utf-8"))}
+    assert tried.isdisjoint(FOLLOWED)
+    assert tried | set(FOLLOWED) | set(OTHER) == set(PROGRAMS)
