@@ -18,7 +18,7 @@ class MoE(torch.nn.Module):
 
     Rank r has experts r * experts / ranks and on: `gate` and `up` are [experts / ranks, hidden, inner], `down` is
     [experts / ranks, inner, hidden]; every rank has the whole `router`. The input has this rank's tokens, as many as on
-    each other rank, [..., hidden]. It has no gradients. Raises `ValueError` if the ranks cannot share the experts.
+    each other rank, [..., hidden]. Raises `ValueError` if the ranks cannot share the experts.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from pkc.torch.operators import ranks_of
 torch: Any = importlib.import_module("torch")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
 
-MOE = "moe_mlp"
+MOE, MOE_BACKWARD = "moe_mlp", "moe_mlp_backward"
 
 _ROW = 8
 """Elements of 16 bits that TMA needs rows to be a multiple of."""
@@ -89,6 +89,54 @@ def _by_matmuls(X: Any, choices: Any, weights: Any, experts: tuple[Any, ...], ra
         made = torch.nn.functional.silu(rows @ gate) * (rows @ up) @ down
         total.index_add_(0, tokens, made.to(total.dtype) * weights[tokens, choice].unsqueeze(-1).to(total.dtype))
     return plain.scatter(total, 0, ranks, group).to(X.dtype)
+
+
+def moe_mlp_backward(
+    grad: Any, X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, group_name: str
+) -> tuple[Any, Any, Any, Any, Any]:
+    """The gradients of X, weights, gate, up and down, from that of what `moe_mlp` gave: all tokens are gathered, each
+    rank computes its experts again by torch's matmuls, and the gradients of tokens are summed over the ranks, in f32
+    as all that is no matmul."""
+    ranks, rank = ranks_of(group_name), _c10d._resolve_process_group(group_name).rank()
+    x, outer, chosen, by = (plain.gather(each, 0, ranks, group_name) for each in (X, grad, choices, weights))
+    wide = torch.promote_types(X.dtype, torch.float32)
+    of_x, of_weights = torch.zeros(x.shape, device=X.device, dtype=wide), torch.zeros_like(by)
+    of_experts = [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (gate, up, down)]
+    for number in range(len(gate)):
+        token, choice = torch.where(chosen == rank * len(gate) + number)
+        rows, given, weight = x[token], outer[token], by[token, choice].unsqueeze(-1)
+        g, u, inner = (
+            (left @ right).to(wide)
+            for left, right in ((rows, gate[number]), (rows, up[number]), (given, down[number].t()))
+        )
+        sigmoid = g.sigmoid()
+        made = g * sigmoid * u
+        of_weights[token, choice] = (made * inner).sum(-1).to(by.dtype)
+        inner = inner * weight
+        of_gate = (inner * u * sigmoid * (1 + g * (1 - sigmoid))).to(X.dtype)
+        of_up = (inner * g * sigmoid).to(X.dtype)
+        factors = (rows.t(), of_gate), (rows.t(), of_up), ((made * weight).to(X.dtype).t(), given)
+        for total, (left, right) in zip(of_experts, factors, strict=True):
+            total[number] = left @ right
+        of_x.index_add_(0, token, (of_gate @ gate[number].t()).to(wide) + of_up @ up[number].t())
+    mine = [plain.scatter(total, 0, ranks, group_name).contiguous() for total in (of_x, of_weights)]
+    return mine[0].to(X.dtype), mine[1], *of_experts
+
+
+def moe_context(ctx: Any, inputs: Any, output: Any) -> None:
+    *tensors, ctx.group = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def moe_gradients(ctx: Any, grad: Any) -> tuple[Any, ...]:
+    of_x, of_weights, *of_experts = torch.ops.pkc.moe_mlp_backward(grad, *ctx.saved_tensors, ctx.group)
+    return of_x, None, of_weights, *of_experts, None
+
+
+def fake_moe_backward(
+    grad: Any, X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, group_name: str
+) -> tuple[Any, ...]:
+    return tuple(tensor.new_empty(tensor.shape) for tensor in (X, weights, gate, up, down))
 
 
 def _check(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any) -> None:

@@ -113,11 +113,7 @@ def reduce_scatter_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
 
 
 def none_of_gradients(ctx: Any, *_: Any) -> tuple[Any, ...]:
-    raise NotImplementedError("the gradients of attention have no gradients of their own")
-
-
-def none_of_experts(ctx: Any, *_: Any) -> tuple[Any, ...]:
-    raise NotImplementedError("moe_mlp has no gradients: call it under torch.no_grad()")
+    raise NotImplementedError("the gradients of attention and of experts have no gradients of their own")
 
 
 def _rows(tensor: Any, dim: int) -> Any:

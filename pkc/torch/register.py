@@ -8,7 +8,7 @@ from typing import Any
 
 from pkc.torch import attention, experts, gradients, operators
 from pkc.torch.attention import ATTENTION, BACKWARD, RING, SPREAD_BACKWARD, ULYSSES
-from pkc.torch.experts import MOE
+from pkc.torch.experts import MOE, MOE_BACKWARD
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
 
 torch: Any = importlib.import_module("torch")
@@ -116,8 +116,16 @@ _OPERATORS = (
         " -> Tensor",
         experts.moe_mlp,
         experts.fake_moe,
+        experts.moe_context,
+        experts.moe_gradients,
+    ),
+    (
+        f"{MOE_BACKWARD}(Tensor grad, Tensor X, Tensor choices, Tensor weights, Tensor gate, Tensor up, Tensor down,"
+        " str group_name) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+        experts.moe_mlp_backward,
+        experts.fake_moe_backward,
         None,
-        gradients.none_of_experts,
+        gradients.none_of_gradients,
     ),
 )
 

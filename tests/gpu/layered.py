@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.gpu.operands import Job, all_refused
 def layered_attention(job: Job) -> str:
     """The attention block and the attention of a spread sequence, with their gradients."""
     torch, worst = job.torch, 0.0
-    from pkc.nn import ContextParallelAttention, TensorParallelAttention
+    nn: Any = importlib.import_module("pkc.nn")
 
     for dtype, hidden, heads, groups in (("bfloat16", 128, 4, 2), ("bfloat16", 256, 2, 2)):
         kind = getattr(torch, dtype)
@@ -22,7 +23,7 @@ def layered_attention(job: Job) -> str:
             layers = [torch.nn.Linear(hidden, hidden // heads * n) for n in (heads, groups, groups)]
             layers = [layer.double() for layer in (*layers, torch.nn.Linear(hidden, hidden))]
             options = {"sequence_parallel": sequence_parallel, "sequence_dim": dim, "device": job.device}
-            block = TensorParallelAttention(hidden, heads, groups=groups, dtype=kind, **options)
+            block = nn.TensorParallelAttention(hidden, heads, groups=groups, dtype=kind, **options)
             for mine, layer in zip((block.query, block.key, block.value, block.out), layers, strict=True):
                 layer.to(job.device)
                 for parameter in layer.parameters():
@@ -48,14 +49,15 @@ def layered_attention(job: Job) -> str:
                 worst = max(worst, job.compared(one, other.detach(), bound))
     shards = [job.draw(seed, 1, 4, 64, 64) for seed in (62, 63, 64)]
     for method, zigzag in (("ring", True), ("ring", False), ("ulysses", False)):
-        attend = ContextParallelAttention(causal=True, method=method, zigzag=zigzag)
+        attend = nn.ContextParallelAttention(causal=True, method=method, zigzag=zigzag)
         found = attend(*(tensors[job.rank] for tensors in shards))
-        expected, _ = in_float64(torch, *(whole(job, tensors, zigzag).double() for tensors in shards), True)
+        q, k, v = (whole(job, tensors, zigzag).double() for tensors in shards)
+        expected, _ = in_float64(torch, q, k, v, True)
         bound = 8 * job.rounding(found.dtype) * expected.abs().max()
         worst = max(worst, job.compared(found, shard(job, expected, zigzag), bound))
     for wrong in ({"method": "tree"}, {"method": "ulysses", "zigzag": True}):
         try:
-            ContextParallelAttention(**wrong)
+            nn.ContextParallelAttention(**wrong)
         except ValueError:
             continue
         raise Failure(f"not refused: {wrong}")
@@ -71,14 +73,43 @@ def _all(tensor: Any) -> Any:
     return tensor
 
 
+def _trained(job: Job, moe: Any, exact: dict[str, Any]) -> float:
+    """The gradients of all that a mixture of experts is made of, against autograd in float64 of all tokens."""
+    torch, worst = job.torch, 0.0
+    x, outer = (job.draw(seed, 96, exact["router.weight"].shape[1]) for seed in (75, 76))
+    mine = x[job.rank].clone().requires_grad_()
+    moe(mine).backward(outer[job.rank])
+    whole = torch.cat(x).double().requires_grad_()
+    known = {name: tensor.clone().requires_grad_() for name, tensor in exact.items()}
+    # The choices are those of the layer, whose logits are rounded.
+    choices = torch.cat([moe.router(part).float().topk(moe.top, -1)[1] for part in x])
+    weights = (whole @ known["router.weight"].t()).gather(1, choices).softmax(-1)
+    total = torch.zeros_like(whole)
+    for number in range(len(known["gate"])):
+        token, choice = torch.where(choices == number)
+        rows = whole[token]
+        made = torch.nn.functional.silu(rows @ known["gate"][number]) * (rows @ known["up"][number])
+        total = total.index_add(0, token, made @ known["down"][number] * weights[token, choice].unsqueeze(-1))
+    total.backward(torch.cat(outer).double())
+    pairs = [(mine.grad, whole.grad.chunk(job.ranks)[job.rank])]
+    for name in ("gate", "up", "down"):
+        pairs.append((getattr(moe, name).grad, known[name].grad.chunk(job.ranks)[job.rank]))
+    router = job.operators.all_reduce(moe.router.weight.grad.float(), job.group)
+    pairs.append((router, known["router.weight"].grad))
+    for one, other in pairs:
+        bound = 24 * job.rounding(torch.bfloat16) * other.abs().max()
+        worst = max(worst, job.compared(one, other, bound))
+    return worst
+
+
 def routed(job: Job) -> str:
     """A mixture of experts, with even and uneven choices and tokens of none, against torch in float64."""
     torch, worst = job.torch, 0.0
-    from pkc.nn import MoE
+    nn: Any = importlib.import_module("pkc.nn")
 
     tokens, hidden, inner, experts, top = 96, 128, 192, 4, 2
     torch.manual_seed(3)
-    moe = MoE(hidden, inner, experts, top, device=job.device, dtype=torch.bfloat16)
+    moe = nn.MoE(hidden, inner, experts, top, device=job.device, dtype=torch.bfloat16)
     state = {"router.weight": job.draw(70, experts, hidden)[0]}
     for seed, (name, shape) in enumerate(
         {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}.items()
@@ -109,16 +140,12 @@ def routed(job: Job) -> str:
             expected = made(x, few, weights)
             worst = max(worst, job.compared(found, expected, 16 * job.rounding(x.dtype) * expected.abs().max() + 1e-9))
     given = x, choices.int(), logits.softmax(-1), *(t.detach() for t in (moe.gate, moe.up, moe.down)), job.group
-    torch.library.opcheck(job.operators.moe_mlp.default, given, rtol=1e-2, atol=1e-1)
-    try:
-        moe(x).sum().backward()
-    except NotImplementedError as error:
-        if "no gradients" not in str(error):
-            raise
-    else:
-        raise Failure("gradients that nobody computes")
+    torch.library.opcheck(job.operators.moe_mlp_backward.default, (x, *given), rtol=1e-2, atol=1e-1)
+    trained = x.clone().requires_grad_(), given[1], given[2].requires_grad_(), moe.gate, moe.up, moe.down, job.group
+    torch.library.opcheck(job.operators.moe_mlp.default, trained, rtol=1e-2, atol=1e-1)
+    worst = max(worst, _trained(job, moe, exact))
     wrong = (
-        ("experts cannot be shared", lambda: MoE(8, 8, job.ranks + 1, 1)),
+        ("experts cannot be shared", lambda: nn.MoE(8, 8, job.ranks + 1, 1)),
         ("not int32", lambda: job.operators.moe_mlp(x, choices.long(), *given[2:])),
         ("do not fit together", lambda: job.operators.moe_mlp(x[:, :64], *given[1:])),
     )
