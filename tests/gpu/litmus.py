@@ -222,7 +222,8 @@ def summed(name: str, found: Sequence[Seen], path: Path | None) -> int:
     for name in hung:
         say(f"- {name}: a wait did not end")
     if path is not None:
-        path.write_text(json.dumps({"gpu": name, "tests": [asdict(seen) for seen in found]}, indent=1) + "\n")
+        lines = ",\n".join(json.dumps(asdict(seen)) for seen in found)
+        path.write_text(f'{{"gpu": {json.dumps(name)}, "tests": [\n{lines}\n]}}\n', encoding="utf-8")
     return int(bool(wrong) or bool(hung))
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from pkc.cli.main import cli
 from pkc.runtime.driver import load
-from tests.gpu import hang
+from tests.gpu import hang, interrupt
 
 
 @pytest.mark.gpu(limit=60)
@@ -22,6 +22,11 @@ def test_a_hang_is_reported_on_virtual_ranks(ranks: int) -> None:
 @pytest.mark.gpu(limit=60)
 def test_a_hang_is_reported_on_all_gpus() -> None:
     assert hang.main([]) == 0
+
+
+@pytest.mark.gpu(limit=90)
+def test_ctrl_c_ends_what_waits_for_ever() -> None:
+    assert interrupt.main([]) == 0
 
 
 @pytest.mark.gpu(limit=120)
