@@ -17,7 +17,8 @@ CHAIN = "chain"
 """On an operation: the number of its chain among those of its block. A chain may end with what takes its tiles."""
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp)
-_SEEN_OTHERWISE = (BroadcastOp, ClipOp, TransposeOp)
+_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, TransposeOp))
+_POSITIONS = frozenset((AddOp, SubOp, MulOp, NegOp))
 
 
 def is_view(op: Operation) -> bool:
@@ -26,16 +27,12 @@ def is_view(op: Operation) -> bool:
         kind = op.result.type
         assert isinstance(kind, TileType)
         return kind.rank < 2 or kind.element_type not in NARROW
-    return isinstance(op, (*_MADE_WHERE_USED, *_SEEN_OTHERWISE)) or is_of_positions(op)
+    return type(op) in _VIEWS or is_of_positions(op)
 
 
 def is_of_positions(op: Operation) -> bool:
     """Whether integers of a tile follow from where they stand and from scalars by arithmetic of one instruction."""
-    return (
-        isinstance(op, (AddOp, SubOp, MulOp, NegOp))
-        and tile_type(op.result).element_type == i32
-        and all(map(_is_given, op.operands))
-    )
+    return type(op) in _POSITIONS and tile_type(op.results[0]).element_type == i32 and all(map(_is_given, op.operands))
 
 
 def _is_given(value: SSAValue) -> bool:

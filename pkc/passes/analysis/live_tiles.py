@@ -23,10 +23,9 @@ from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.analysis.row_lanes import lanes_for, of_rows
 from pkc.targets.target import Target, target_of
 
-_IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
-"""Their results live in shared memory, and come to registers chunk by chunk."""
-
-_MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, RepeatOp, CompareOp)
+_IN_NO_REGISTERS = frozenset((ConsumeOp, LoadOp, GatherOp, FullOp, SplatOp, PositionsOp, RepeatOp, CompareOp))
+"""The results of the first three live in shared memory, and come to registers chunk by chunk; the others' are made
+where they are used."""
 
 _Size = Callable[[SSAValue], int]
 
@@ -117,7 +116,7 @@ def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
         seen = value
         while isinstance(seen.owner, Operation) and is_view(seen.owner) and seen.owner.operands:
             seen = seen.owner.operands[0]
-        if isinstance(seen.type, TileType) and not isinstance(seen.owner, (*_IN_MEMORY, *_MADE_WHERE_USED)):
+        if isinstance(seen.type, TileType) and type(seen.owner) not in _IN_NO_REGISTERS:
             found.add(seen)
     return found
 

@@ -20,6 +20,8 @@ from pkc.targets.target import target_of
 CARRYING = 2
 """Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
 
+_MAKE_TILES = frozenset((*TILE, ReduceOp))
+
 _MOST_ROWS = 32
 """Rows whose addresses a thread keeps from one iteration of a loop to the next."""
 
@@ -80,7 +82,7 @@ def gathers(role: RoleOp) -> bool:
 
 def adds(role: RoleOp) -> bool:
     """Whether a role computes with tiles; positions of rows in a table are addresses."""
-    made = (op for op in role.walk() if isinstance(op, (*TILE, ReduceOp)))
+    made = (op for op in role.walk() if type(op) in _MAKE_TILES)
     types = [result.type for op in made for result in op.results]
     tables = [kind for kind in types if isinstance(kind, TileType) and kind.element_type == i32 and kind.rank == 1]
     return len(tables) < len(types) or any(isinstance(op, AllReduceOp) for op in role.walk())

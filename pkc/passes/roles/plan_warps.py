@@ -42,6 +42,8 @@ from pkc.targets.target import Target, target_of
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
+_TILE = frozenset(TILE)
+
 _EACH = 32
 """Elements of a tile that meets no MMA for which a thread is enough."""
 
@@ -224,7 +226,7 @@ def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
 
 def _rows(role: RoleOp) -> tuple[int, Operation | None]:
     """The rows of the highest accumulator of a role, else of its highest tile; the operation that makes it."""
-    made = [(result, op) for op in role.walk() if isinstance(op, TILE) for result in op.results]
+    made = [(result, op) for op in role.walk() if type(op) in _TILE for result in op.results]
     mmas = [(result, op) for result, op in made if isinstance(op, AnyMmaOp)]
     rows = [(tile_type(result).shape[0], op) for result, op in mmas or made if tile_type(result).rank > 1]
     return max(rows, key=lambda found: found[0], default=(0, None))
@@ -233,7 +235,7 @@ def _rows(role: RoleOp) -> tuple[int, Operation | None]:
 def _elements(role: RoleOp) -> int:
     """The elements of the largest tile of tasks without MMA."""
     tasks = [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op) and not is_pointwise(op)]
-    made = (op for around in tasks for op in around.walk() if isinstance(op, TILE))
+    made = (op for around in tasks for op in around.walk() if type(op) in _TILE)
     return max((prod(tile_type(value).shape) for op in made for value in op.results), default=0)
 
 

@@ -47,6 +47,7 @@ _ACCESSES = (
     AtomicAddOp,
     ScatterAddOp,
 )
+_KINDS = frozenset((CopyOp, *_ACCESSES))
 
 Read = LoadOp | GatherOp
 Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
@@ -75,6 +76,8 @@ def remote_stores(root: Operation) -> Iterator[StoreOp]:
 def reached(root: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
     """The operations in `root` that may reach arrays on other ranks, and those arrays."""
     for op in root.walk():
+        if type(op) not in _KINDS:
+            continue
         arrays = (op.source, op.target) if isinstance(op, CopyOp) else (op.array,) if isinstance(op, _ACCESSES) else ()
         for array in arrays:
             if _reaches(op, array):
