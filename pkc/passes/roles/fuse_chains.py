@@ -61,8 +61,9 @@ class FuseChains(KernelPass):
             if role.role.data is not Role.Consumer:
                 continue
             for repeat in (False, True):
-                if any(tiles(role, target)) or (not repeat and _take_most(role)):
-                    _fuse(role, repeat)
+                if not any(tiles(role, target)) and (repeat or not _take_most(role)):
+                    break
+                _fuse(role, repeat)
                 if any(tiles(role, target)):
                     split_mmas(role, self.name)
 
