@@ -26,10 +26,13 @@ _told: set[str] = set()
 
 
 def obstacle(a: Any, rights: Sequence[Any], ranks: int) -> str:
+    """Why no kernel multiplies these on several ranks; empty if one does."""
+    return "the group has one rank" if ranks == 1 else unknown(a, rights)
+
+
+def unknown(a: Any, rights: Sequence[Any]) -> str:
     """Why no kernel multiplies these; empty if one does."""
     name = str(a.dtype).removeprefix("torch.")
-    if ranks == 1:
-        return "the group has one rank"
     if name not in kernels.TYPES:
         return f"the element type is {name}; kernels multiply {' and '.join(kernels.TYPES)}"
     if not a.numel() or not all(right.numel() for right in rights):

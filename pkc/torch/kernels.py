@@ -40,6 +40,12 @@ kernel {name}(A: {type}[M, K]{gathered}, B: {type}[{right}], C: {type}[M, N]{sum
 
 
 @functools.cache
+def matmul(dtype: str) -> Kernel:
+    """C = A @ B on one GPU."""
+    return _kernel("matmul", dtype, transposed=False)
+
+
+@functools.cache
 def gather_matmul(dtype: str, *, transposed: bool) -> Kernel:
     """C = all_gather(A) @ B over rows of A; B is `[K, N]` in memory, or `[N, K]` if `transposed`."""
     return _kernel("all_gather_matmul", dtype, transposed, gathered=".shard(0)")

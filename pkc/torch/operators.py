@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pkc.torch import fused, plain, shapes
+from pkc.torch import fixed, fused, plain, shapes
 from pkc.torch.groups import calls_of, keep
 
 torch: Any = importlib.import_module("torch")
@@ -52,7 +52,7 @@ def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int
     The extent along `scatter_dim` is a multiple of the number of ranks. Raises `ValueError` and `PkcError`.
     """
     calls = calls_of(group_name)
-    layout = SCATTER, reduce_op, scatter_dim, layout_of(A), layout_of(B)
+    layout = SCATTER, fixed.splits(), reduce_op, scatter_dim, layout_of(A), layout_of(B)
     call = calls.get(layout)
     if call is None:
         call = _scatter(A, B, reduce_op, scatter_dim, group_name)
@@ -65,6 +65,8 @@ def _scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group: str) -> Ca
     average, dim, ranks = *_checked_scatter(A, B, reduce_op, scatter_dim), ranks_of(group)
     if _scattered(A, B, dim) % ranks:
         raise ValueError(_uneven(A, B, dim, ranks))
+    if fixed.splits() and dim < len(A.shape) - 1:
+        return _fixed(A, B, dim, group, scatter=True, average=average)
     if not _has_kernel(SCATTER, A, [B], dim, ranks):
         return partial(plain.matmul_reduce_scatter, dim=dim, ranks=ranks, group=group, average=average)
     return fused.MatmulSum(A, B, shapes.flat(A.shape, dim), group, scatter=True, average=average)
@@ -77,7 +79,7 @@ def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> 
     Raises `ValueError` and `PkcError`.
     """
     calls = calls_of(group_name)
-    layout = REDUCE, reduce_op, layout_of(A), layout_of(B)
+    layout = REDUCE, fixed.splits(), reduce_op, layout_of(A), layout_of(B)
     call = calls.get(layout)
     if call is None:
         call = _reduce(A, B, reduce_op, group_name)
@@ -88,9 +90,17 @@ def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> 
 def _reduce(A: Any, B: Any, reduce_op: str, group: str) -> Callable[..., Any]:
     """What the operator does with tensors that are laid out as these."""
     average, _, ranks = *_checked_scatter(A, B, reduce_op, 0, REDUCE), ranks_of(group)
+    if fixed.splits():
+        return _fixed(A, B, 0, group, scatter=False, average=average)
     if not _has_kernel(REDUCE, A, [B], 0, ranks):
         return partial(plain.matmul_all_reduce, ranks=ranks, group=group, average=average)
     return fused.MatmulSum(A, B, shapes.flat(A.shape, 0), group, scatter=False, average=average)
+
+
+def _fixed(A: Any, B: Any, dim: int, group: str, *, scatter: bool, average: bool) -> Callable[..., Any]:
+    kernel = A.device.type == "cuda" and not fused.unknown(A, [B])
+    form, ranks = shapes.flat(A.shape, dim), ranks_of(group)
+    return fixed.FixedSum(A, B, form, group, ranks, scatter=scatter, average=average, kernel=kernel)
 
 
 def layout_of(tensor: Any) -> tuple[Any, ...]:

@@ -29,6 +29,12 @@ def scatter(whole: Any, dim: int, ranks: int, group: str, *, average: bool = Fal
     return (found / ranks if average else found).movedim(0, dim)
 
 
+def exchange(mine: Any, ranks: int, group: str) -> Any:
+    """Of each rank's tensor the part for this rank, one for each position of its first dimension."""
+    each = [1] * ranks
+    return _collectives.wait_tensor(_collectives.all_to_all_single(mine.contiguous(), each, each, group))
+
+
 def reduce(mine: Any, group: str) -> Any:
     """The sum of all ranks' tensors."""
     return _collectives.wait_tensor(_collectives.all_reduce(mine.contiguous(), "sum", group))

@@ -1,6 +1,6 @@
 """What has the same bits as what: the rows of the table in docs/pytorch.md, each of them a function here.
 
-`tests.gpu.operators` runs them. Without GPUs torch's matmuls do the work, of which nothing is promised.
+`tests.gpu.operators` runs them. Without GPUs torch's matmuls do the work, of which no more than `ranks` is promised.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def again(job: Job) -> Pairs:
     ):
         first, second = call(), call()
         pairs = zip(first, second, strict=True) if isinstance(first, tuple) else [(first, second)]
-        yield from ((name, *pair) for pair in pairs)
+        yield from ((name, one, other) for one, other in pairs)
 
 
 def batch(job: Job) -> Pairs:
@@ -83,6 +83,26 @@ def scattered(job: Job) -> Pairs:
     yield "a shard", mine, whole.chunk(job.ranks)[job.rank]
 
 
+def ranks(job: Job) -> Pairs:
+    """Sums over any number of ranks within `fixed_order`, also if one rank has all of the inner dimension."""
+    import pkc.torch
+
+    torch, dist = job.torch, job.torch.distributed
+    lefts, rights = job.draw(99, 128, 320), job.draw(100, 320, 136)
+    a, b = torch.cat(lefts, 1), torch.cat(rights)
+    alone = pkc.torch.name_of([dist.new_group([rank]) for rank in range(job.ranks)][job.rank])
+    operators, mine = job.operators, (lefts[job.rank], rights[job.rank])
+    with pkc.torch.fixed_order(4 * job.ranks):
+        expected = operators.fused_matmul_all_reduce(a, b, "sum", alone)
+        yield "matmul + all-reduce", operators.fused_matmul_all_reduce(*mine, "sum", job.group), expected
+        shard = operators.fused_matmul_reduce_scatter(*mine, "sum", 0, job.group)
+        yield "matmul + reduce-scatter", shard, expected.chunk(job.ranks)[job.rank]
+    exact, error = job.product(a, b)
+    parts = 4 * job.ranks
+    bound = (parts + 1) * job.rounding(a.dtype) * (a.double().abs() @ b.double().abs()) / parts**0.5 + error
+    job.compared(expected, exact, bound)
+
+
 def replayed(job: Job) -> Pairs:
     """A CUDA graph, and calls."""
     torch = job.torch
@@ -101,15 +121,13 @@ def replayed(job: Job) -> Pairs:
     yield "attention", found, expected
 
 
-ROWS: Sequence[Callable[[Job], Pairs]] = (again, batch, gathered, scattered, replayed)
+ROWS: Sequence[Callable[[Job], Pairs]] = (again, batch, gathered, scattered, ranks, replayed)
 
 
 def same_bits(job: Job) -> str:
     """The table of what has the same bits."""
-    if job.device == "cpu":
-        return "not on a CPU"
     count = 0
-    for row in ROWS:
+    for row in ROWS if job.device != "cpu" else (ranks,):
         for what, found, expected in row(job):
             count += 1
             if not job.torch.equal(found, expected):
