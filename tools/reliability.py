@@ -5,17 +5,19 @@
     python -m tools.reliability mutants gemm_rs
 
 Wrong protocols that `pkc check` finds and right ones that it accuses (tests/check/protocols.py), litmus verdicts that
-agree with PTX (tests/litmus), and mutants by mistakes that people make (tools/mutant_mistakes.py), of each example.
+agree with PTX (tests/litmus; published ones if `PKC_LITMUS` names a copy), and mutants by mistakes that people make
+(tools/mutant_mistakes.py), of each example.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pkc.cli.main import main as pkc
@@ -24,6 +26,8 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from tests.check.protocols import RIGHT, WRONG
 from tests.litmus.__main__ import main as compare
+from tests.litmus.published.__main__ import FOLDERS
+from tests.litmus.published.__main__ import main as compare_published
 from tests.written import WRITTEN
 from tools import mutants
 from tools.mutant_mistakes import MISTAKES
@@ -69,12 +73,22 @@ def _says(text: str, ranks: int, options: Sequence[str]) -> str:
 
 
 def litmus() -> bool:
-    """Litmus tests whose verdict is that of PTX; others differ for a reason that is written beside them."""
+    """Litmus tests whose verdict is that of PTX; others differ for a reason that is written beside them. Published
+    ones too, if `PKC_LITMUS` says where a copy of them is."""
+    status, said = _last_line(compare)
+    print(f"litmus verdicts: {said}")
+    if os.environ.get(FOLDERS):
+        also, said = _last_line(compare_published)
+        print(said)
+        status = status or also
+    return status == 0
+
+
+def _last_line(command: Callable[[Sequence[str]], int]) -> tuple[int, str]:
     table = io.StringIO()
     with contextlib.redirect_stdout(table):
-        status = compare([])
-    print(f"litmus verdicts: {table.getvalue().splitlines()[-1]}")
-    return status == 0
+        status = command([])
+    return status, table.getvalue().splitlines()[-1]
 
 
 def subjects(names: Sequence[str]) -> bool:

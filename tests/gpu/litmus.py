@@ -59,6 +59,8 @@ class Seen:
     pkc: str
     hole: bool
     """Whether the test says that pkc forbids more than PTX."""
+    async_proxy: bool
+    """Whether a thread copies, adds or multiplies through the async proxy."""
     instances: int
     seen: int
     seen_after_reading: int
@@ -116,7 +118,8 @@ class Gpu:
                 seen, read, hung = seen + found[0], read + found[1], hung + found[2]
         driver.cuModuleUnload(module)
         seconds = round(time.monotonic() - began, 3)
-        return Seen(test.name, ptx(test), made.pkc, test.explained.startswith("hole"), done, seen, read, hung, seconds)
+        kind = test.explained.startswith("hole"), _through_async_proxy(test)
+        return Seen(test.name, ptx(test), made.pkc, *kind, done, seen, read, hung, seconds)
 
     def _launch(self, test: Litmus, litmus: Any, count: Any, size: int, most: int, seed: int) -> Sequence[int]:
         driver, ranks, threads = self._driver, ranks_of(test), threads_of(test)
@@ -134,6 +137,10 @@ class Gpu:
         found = bytearray(24)
         driver.cuMemcpyDtoH(found, pointers[4], len(found))
         return struct.unpack("<3Q", found)
+
+
+def _through_async_proxy(test: Litmus) -> bool:
+    return any(s.op.startswith(("tma.", "mma")) for thread in test.threads for s in thread.body)
 
 
 def _ways(test: Litmus) -> Sequence[tuple[int, int]]:
@@ -216,7 +223,11 @@ def summed(name: str, found: Sequence[Seen], path: Path | None) -> int:
     }
     kinds["allowed"] = [seen for seen in found if not any(seen in some for some in kinds.values())]
     for kind, some in kinds.items():
-        say(f"{kind}: {sum(seen.was_seen for seen in some)} of {len(some)} were seen")
+        through = [seen for seen in some if seen.async_proxy]
+        say(
+            f"{kind}: {sum(seen.was_seen for seen in some)} of {len(some)} were seen,"
+            f" {sum(seen.was_seen for seen in through)} of {len(through)} through the async proxy"
+        )
     for seen in wrong:
         say(f"- {seen.name} is forbidden, and was seen")
     for name in hung:

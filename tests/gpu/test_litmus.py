@@ -32,6 +32,6 @@ def test_what_counts_as_wrong(
     ptx: str, pkc: str, hole: bool, seen: tuple[int, int, int], status: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "seen.json"
-    assert litmus.summed("a GPU", [Seen("T", ptx, pkc, hole, 100, *seen, 0.5)], path) == status
+    assert litmus.summed("a GPU", [Seen("T", ptx, pkc, hole, True, 100, *seen, 0.5)], path) == status
     (test,) = json.loads(path.read_text())["tests"]
     assert (test["seen"], test["seen_after_reading"], test["hung"]) == seen
