@@ -61,6 +61,14 @@ __device__ bool reaches(const u32* p, u32 value) {
   }
   return false;
 }
+__device__ bool receives(const u32* p, u32* value) {
+  for (u32 look = 0; look < LOOKS; ++look) {
+    u32 v; asm volatile("ld.relaxed.sys.global.b32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    *value = v & 0xffff;
+    if (v >> 16) return true;
+  }
+  return false;
+}
 __device__ bool completes(u32 barrier, u32 parity) {
 #pragma unroll 1
   for (u32 look = 0; look < PHASES; ++look) {

@@ -12,11 +12,11 @@ _BLOCK = "!pk.block<4 by 4>"
 _BY_TMA = '{transfer = {by = "tma", why = "as the test says"}}'
 
 # The operations whose first operand is a location, a counter or a ring; for `ld`, `read` and `tma.ld` see `_names`.
-_LOCATIONS = ("st", "red", "tma.st", "tma.red")
+_LOCATIONS = ("st", "red", "tma.st", "tma.red", "send")
 _COUNTERS = ("signal", "raise", "wait", "reset", "barrier")
 _RINGS = ("acquire", "put", "commit", "consume", "release", "tma.ld")
 
-REGISTERS = ("ld", "read", "mma", "mma.wait")
+REGISTERS = ("ld", "read", "receive", "mma", "mma.wait")
 """The operations whose first operand is the register that they load."""
 
 
@@ -59,7 +59,12 @@ def _weakened(body: Iterable[Statement]) -> Iterator[Statement]:
 
 def locations_of(test: Litmus) -> list[str]:
     """The names of its locations."""
-    return list(dict.fromkeys(_names(test, _LOCATIONS, 0) + _names(test, ("ld", "tma.ld"), 1)))
+    return list(dict.fromkeys(_names(test, _LOCATIONS, 0) + _names(test, ("ld", "tma.ld", "receive"), 1)))
+
+
+def packets_of(test: Litmus) -> list[str]:
+    """The names of those whose elements travel in packets."""
+    return _names(test, ("send",), 0)
 
 
 def registers_of(thread: Thread) -> list[str]:
@@ -79,7 +84,12 @@ def _names(test: Litmus, ops: tuple[str, ...], operand: int) -> list[str]:
 def _kernel(test: Litmus) -> Iterator[str]:
     types = _Types(test)
     registers = [f"{thread.name}.{register}" for thread in test.threads for register in registers_of(thread)]
-    arguments = [f'%{name}: {types.array} {{pk.name = "{name}"}}' for name in locations_of(test)]
+    in_packets = packets_of(test)
+    arguments = [
+        f'%{name}: {types.array} {{pk.name = "{name}"{", pk.packets" if name in in_packets else ""}}}'
+        for name in locations_of(test)
+    ]
+    arguments += [f'%{name}_sent: {_SIGNAL} {{pk.name = "{name}.sent", pk.packets}}' for name in in_packets]
     arguments += [f'%{_value(name)}: {types.own} {{pk.name = "{name}"}}' for name in registers]
     arguments += [f'%{name}: {_SIGNAL} {{pk.name = "{name}"}}' for name in _names(test, _COUNTERS, 0)]
     yield f"pk.kernel @litmus({', '.join(arguments)}) attributes {{fenced}} {{"
@@ -171,6 +181,14 @@ class _Body:
         line, made = self._load(s, location)
         yield line
         yield from self._keep(register, made)
+
+    def _send(self, s: Statement) -> Iterator[str]:
+        yield from self._write(s, "pk.store")
+        yield f'pk.signal %{s.operands[0]}_sent at {self._rank(s)}[%c0] by %c1 {{order = "in_packets"}} : {_SIGNAL}'
+
+    def _receive(self, s: Statement) -> Iterator[str]:
+        yield f"pk.wait %{s.operands[1]}_sent[%c0] for %c1 : {_SIGNAL}"
+        yield from self._ld(s)
 
     # Counters and fences
 

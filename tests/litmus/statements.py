@@ -23,6 +23,8 @@ array of 16 bytes on every rank, zero at first; `@1` names that of rank 1, other
 |---|---|---|
 | `st x 1`, `ld r x` | weak accesses through the generic proxy | st.weak, ld.weak |
 | `red x 1` | an addition | red.relaxed.sys.add |
+| `send x 1` | stores packets: each element with an epoch, in one word | st.relaxed.sys.v4 |
+| `receive r x` | until the packets have the epoch; their elements | ld.relaxed.sys in a loop |
 | `signal f release.sys` | adds 1 to a counter; or `release.gpu`, `relaxed.sys` | red.release.sys.add |
 | `raise f 2 release.sys` | sets a counter to 2, unless it is greater | red.release.sys.max |
 | `wait f 2` | until this rank's counter is 2 or more | ld.relaxed.sys in a loop |

@@ -104,6 +104,8 @@ EACH = {
     "red x 1": "red.relaxed.sys.global.add.u32 [%0], %1;",
     "signal f release.gpu": "red.release.gpu.global.add.u32 [%0], 1;",
     "raise f 2 relaxed.sys": "red.relaxed.sys.global.max.u32 [%0], 2;",
+    "send y 1": "st.relaxed.sys.global.v4.b32 [%0], {%1, %1, %1, %1};",
+    "receive r y": "receives(",
     "wait f 2": "if (!reaches((run.counters + (0ull * run.instances + at) * 4), 2))",
     "reset f": "st.relaxed.sys.global.u32 [%0], 0;",
     "fence acquire.sys": "fence.acquire.sys;",

@@ -126,6 +126,19 @@ class Body:
         yield f'{{ {made} for (u32 i = 0; i < run.bytes / 4; ++i) asm volatile("{text}" :: {place}, "r"({name}[0])'
         yield '  : "memory"); }'
 
+    def _send(self, s: Statement) -> Iterator[str]:
+        location, value = s.operands
+        word = f"{0x10000 + int(value):#x}u"
+        text = "st.relaxed.sys.global.v4.b32 [%0], {%1, %1, %1, %1};"
+        place = f'"l"({self._address(s, location)} + 4 * i)'
+        yield f'for (u32 i = 0; i < run.bytes / 16; ++i) asm volatile("{text}" :: {place}, "r"({word}) : "memory");'
+
+    def _receive(self, s: Statement) -> Iterator[str]:
+        register, location = s.operands
+        place = f"{self._address(s, location)} + ELEMENT(i)"
+        yield f"for (u32 i = 0; i < 4; ++i) ended = ended && receives({place}, &{register}[i]);"
+        yield "if (!ended) break;"
+
     # Counters and fences
 
     def _signal(self, s: Statement) -> Iterator[str]:
