@@ -24,7 +24,7 @@ def attention_dkdv(
     group: const = 1,
     causal: const = False,
 ):
-    schedule(tile_S=64, tile_T=128)
+    schedule(tile_S=64, tile_T=128, stages=2)
     k = max(scale, 1e-30)  # surely positive: what is masked stays masked
     for b, g, kv in tasks(B, G, blocks(T, 128)):
         dk = zeros(f32, kv, D)

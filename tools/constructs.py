@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools import told
+
 PAGE = Path(__file__).parents[1] / "docs" / "language.md"
 
 MEANS: Mapping[str, tuple[str, ...]] = {
@@ -269,4 +271,5 @@ def page(text: str) -> str:
 
 
 if __name__ == "__main__":
+    told.words(__doc__)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

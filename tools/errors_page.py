@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pkc
 from pkc.diagnostics import REGISTRY, Diagnostic
+from tools import told
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 HEAD = """\
@@ -49,4 +50,5 @@ def _entry(code: str, kind: type[Diagnostic]) -> str:
 
 
 if __name__ == "__main__":
+    told.words(__doc__)
     PAGE.write_text(page(), encoding="utf-8")

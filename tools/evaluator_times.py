@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
@@ -27,6 +27,7 @@ from pkc.passes.run import run_pipeline
 from pkc.runtime.engines import Engines
 from pkc.targets.target import target_of
 from tests.examples.test_examples import CASES
+from tools import told
 
 EXAMPLES = Path("examples")
 LARGE = {"M": 8192, "N": 8192, "K": 8192}
@@ -105,12 +106,12 @@ def seconds(work: Work) -> float:
     return time.process_time() - began + sum(ended[:2]) - sum(children[:2])
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
     for name, prepare in WORKS.items():
-        if not sys.argv[1:] or name in sys.argv[1:]:
+        if not names or name in names:
             work = prepare()
             print(f"{name:28} {1000 * min(seconds(work) for _ in range(3)):8.1f} ms", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(told.words(__doc__, rest="NAME"))

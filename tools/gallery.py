@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pkc
 from pkc.bench.tables import PEERS, dims, groups, milliseconds, size
 from pkc.timeline import page as drawing
+from tools import told
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
@@ -95,8 +95,9 @@ def draw(one: Exhibit) -> str:
 
 
 if __name__ == "__main__":
+    given = told.words(__doc__, "--pictures")
     PAGE.write_text(page(), encoding="utf-8")
-    if "--pictures" in sys.argv[1:]:
+    if given:
         PICTURES.mkdir(exist_ok=True)
         for exhibit in EXHIBITS:
             (PICTURES / f"{exhibit.name}.svg").write_text(draw(exhibit), encoding="utf-8")

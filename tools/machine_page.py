@@ -9,6 +9,7 @@ from pathlib import Path
 from pkc.codegen.build import build_kernel, resources
 from pkc.driver.compiler import compile_program, load_program
 from pkc.targets.sm_90a.instructions import PLAIN, Instruction
+from tools import told
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "machine.md"
@@ -62,4 +63,5 @@ SECTIONS = {"resources": _resources, "loop": _loop, "table": _table}
 
 
 if __name__ == "__main__":
+    told.words(__doc__)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -15,6 +15,7 @@ from pathlib import Path
 from pkc.dialect.declaration import OPERATIONS, Semantics
 from pkc.dialect.types import dtype_name, i1
 from pkc.frontend.expressions import SIGNATURES
+from tools import told
 
 ROOT = Path(__file__).parents[1]
 NAMES = ROOT / "pkc" / "language.py"
@@ -74,5 +75,6 @@ PARTS: tuple[tuple[Path, Callable[[str], str]], ...] = ((NAMES, names), (PAGE, p
 
 
 if __name__ == "__main__":
+    told.words(__doc__)
     for path, make in PARTS:
         path.write_text(make(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -29,7 +29,7 @@ from tests.litmus.__main__ import main as compare
 from tests.litmus.published.__main__ import FOLDERS
 from tests.litmus.published.__main__ import main as compare_published
 from tests.written import WRITTEN
-from tools import mutants
+from tools import mutants, told
 from tools.mutant_mistakes import MISTAKES
 
 
@@ -124,4 +124,4 @@ _SIZES = {"M": 50, "N": 40, "K": 36}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(told.words(__doc__, rest="PART")))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pkc.editor.analyse import KEYWORDS, MODIFIERS, WORDS
+from tools import told
 
 GRAMMAR = Path(__file__).parents[1] / "editors" / "vscode" / "syntaxes" / "pk.tmLanguage.json"
 
@@ -64,4 +65,5 @@ def text() -> str:
 
 
 if __name__ == "__main__":
+    told.words(__doc__)
     GRAMMAR.write_text(text(), encoding="utf-8")

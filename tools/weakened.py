@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import told
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -314,4 +316,4 @@ def _passes(copy: Path, test: str, select: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(told.words(__doc__, rest="NAME")))

@@ -117,12 +117,14 @@ class Frame:
         try:
             yield block
         finally:
-            gone = [name for name in self.names if name not in saved[1]]
+            gone = {name: value for name, value in self.names.items() if name not in saved[1]}
+            broken = {name: value for name, value in gone.items() if isinstance(value, Broken)}
             self.expired |= {
                 name: f"`{name}` belongs to {scope} that has ended; assign it before that to keep its value"
                 for name in gone
             }
             self.block, self.names, self.outer, self.at_top = saved
+            self.names |= broken  # what is wrong with them has been said
 
     @contextmanager
     def function(self, function: tree.Function, arguments: Mapping[str, Value]) -> Generator[None]:

@@ -166,7 +166,8 @@ def load_python_file(path: str | Path) -> list[Readable]:
 
 
 def import_file(source: Source) -> ModuleType:
-    """The module of a Python file, under a name that no other module has. Raises `PkcError`."""
+    """The module of a Python file, under a name that no other module has; it finds those beside it, as a program does.
+    Raises `PkcError`."""
     name = f"_pkc_file_{Path(source.name).stem}"
     # The loader alone, and not its cache: that takes a file changed within a second for the old one.
     loader = SourceFileLoader(name, source.name)
@@ -175,6 +176,8 @@ def import_file(source: Source) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(name)
     sys.modules[name] = module
+    folder = str(Path(source.name).parent.resolve())
+    sys.path.insert(0, folder)
     try:
         code = loader.source_to_code(source.text.encode(), source.name)
         exec(code, vars(module))
@@ -185,6 +188,8 @@ def import_file(source: Source) -> ModuleType:
         if not isinstance(error, Exception | SystemExit):
             raise
         raise PkcError(failure(source, error)) from error
+    finally:
+        sys.path.remove(folder)
     return module
 
 

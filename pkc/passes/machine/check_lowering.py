@@ -262,6 +262,7 @@ def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | ScatterAddOp, target: Ta
             "a sum, in a defined order, into rows picked by a table" if scattered else "`store_add` in a defined order"
         )
         hint = "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order"
+        hint += "; sums of rows that `gather` brings have one" * scattered
         yield _refused(op, target, what, hint)
     if dtype_bytes(tile_type(op.tile).element_type) == 1:
         yield _refused(op, target, "a sum of 8-bit floats in memory", "an array of bf16")
