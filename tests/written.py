@@ -68,8 +68,8 @@ kernel k(X: f32[M, N].symmetric(), Y: f32[M, N], at: signal[ranks]):
     with role(communicator):
         for i in tasks(ranks):
             barrier(at[i])
-            for m in blocks(M, 8):
-                for n in blocks(N, 8):
+            for m in blocks(M, 32):
+                for n in blocks(N, 32):
                     if i == 0:
                         Y[m, n] = reduce(X[m, n])
 """,
