@@ -69,6 +69,7 @@ from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.drop_clips import DropClips
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
+from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
@@ -80,6 +81,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     Cse(),  # equal blocks become one value, by which the patterns after it know them
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
+    SimplifyArithmetic(),  # equal constants are one value; at this level alone, whose bits the others keep
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
     SplitRows(),  # whole rows have no clips; before all that looks at loops
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions

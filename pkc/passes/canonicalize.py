@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerAttr, LocationAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
@@ -20,10 +18,10 @@ from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import AddOp, CompareOp, MulOp, SigmoidOp, TanhOp
+from pkc.dialect.elementwise import AddOp, CompareOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
-from pkc.dialect.types import BlockType, TileType, f32
+from pkc.dialect.types import BlockType, TileType
 from pkc.passes.dce import drop_dead
 
 
@@ -103,70 +101,6 @@ class AccumulateInMma(RewritePattern):
                 return
 
 
-class SigmoidOfTanh(RewritePattern):
-    """1 + tanh(x) is 2 sigmoid(2 x), which loses nothing where tanh is near -1, and is cheaper: the GELU by tanh."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
-        for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            tanh = other.owner
-            if isinstance(tanh, TanhOp) and other.has_one_use() and constant_of_tile(one) == 1.0:
-                two = FullOp(2.0, tile_type(op.result))
-                inside = MulOp(two, tanh.tile)
-                sigmoid = SigmoidOp(inside)
-                rewriter.replace(op, (two, inside, sigmoid, MulOp(two, sigmoid)))
-                return
-
-
-class FoldPowersOfTwo(RewritePattern):
-    """A product of constants is one constant where one of them is a power of two, whose multiplication is exact; 1 is
-    left out.
-
-    (a x) (b y) is (a b) (x y), and a (b x) is (a b) x.
-    """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter) -> None:
-        if tile_type(op.result).element_type != f32:
-            return
-        (first, x), (second, y) = (_factor(side) for side in op.operands)
-        if first is None or second is None or not (_is_power_of_two(first) or _is_power_of_two(second)):
-            return
-        made: list[Operation] = []
-        rest = x if y is None else y
-        if x is not None and y is not None:
-            made.append(MulOp(x, y))
-            rest = made[-1].results[0]
-        if rest is None:
-            return
-        if first * second != 1.0:
-            constant = FullOp(first * second, tile_type(op.result))
-            made += [constant, MulOp(constant, rest)]
-        rewriter.replace(op, made, None if made else (rest,))
-
-
-def _factor(tile: SSAValue) -> tuple[float | None, SSAValue | None]:
-    """A constant, and what it multiplies: nothing if the tile is that constant; no constant if it is no such product
-    that is used once."""
-    if (alone := constant_of_tile(tile)) is not None:
-        return alone, None
-    if isinstance(tile.owner, MulOp) and tile.has_one_use():
-        for one, other in (tile.owner.operands, tile.owner.operands[::-1]):
-            if (found := constant_of_tile(one)) is not None:
-                return found, other
-    return None, None
-
-
-def _is_power_of_two(number: float) -> bool:
-    return abs(math.frexp(number)[0]) == 0.5
-
-
-def constant_of_tile(tile: SSAValue) -> float | None:
-    """What each element of an f32 tile is, if that is a constant."""
-    full = tile.owner
-    return float(full.constant) if isinstance(full, FullOp) and tile_type(tile).element_type == f32 else None
-
-
 class TransposeOperands(RewritePattern):
     """The transpose of what is computed element by element is computed from transposed operands, down to loads, whose
     stages can be read either way. Operands of MMAs stay: they are staged as they are computed."""
@@ -221,8 +155,6 @@ PATTERNS: tuple[RewritePattern, ...] = (
     DropIdentityCast(),
     DropClipOfLoad(),
     AccumulateInMma(),
-    SigmoidOfTanh(),
-    FoldPowersOfTwo(),
 )
 """Those of the dialect. Each keeps the meaning of a program, most of them to the bit, none with less accuracy."""
 

@@ -413,6 +413,7 @@ NOTHING = {
     "pk-restart-counters": "adds what copy engines need",
     "pk-guard-waits": "guards every wait for a counter",
     "pk-canonicalize": "applies every pattern that matches",
+    "pk-simplify-arithmetic": "applies both patterns wherever they match",
     "pk-drop-clips": "drops all that are known to change nothing",
     "pk-cse": "merges all that is equal",
     "pk-dce": "drops all that is unused",

@@ -1,0 +1,111 @@
+"""The pass `pk-simplify-arithmetic`."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import (
+    GreedyRewritePatternApplier,
+    PatternRewriter,
+    RewritePattern,
+    op_type_rewrite_pattern,
+)
+
+from pkc.dialect.elementwise import AddOp, MulOp, SigmoidOp, TanhOp
+from pkc.dialect.tile import FullOp, tile_type
+from pkc.dialect.types import f32
+from pkc.passes.canonicalize import located_walker
+
+
+class SimplifyArithmetic(ModulePass):
+    """Write arithmetic on tiles with fewer operations: results are rounded elsewhere, and no less accurate.
+
+    Before, where %h is 0.5 and %one is 1:
+
+        %t = pk.tanh %x : !pk.tile<128x256xf32>
+        %s = pk.add %one, %t : !pk.tile<128x256xf32>
+        %u = pk.mul %h, %x : !pk.tile<128x256xf32>
+        %g = pk.mul %u, %s : !pk.tile<128x256xf32>
+
+    After, where %two is 2:
+
+        %v = pk.mul %two, %x : !pk.tile<128x256xf32>
+        %t = pk.sigmoid %v : !pk.tile<128x256xf32>
+        %g = pk.mul %x, %t : !pk.tile<128x256xf32>
+
+    At the tile level alone, whose bits the levels below keep.
+    """
+
+    name = "pk-simplify-arithmetic"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        patterns = GreedyRewritePatternApplier([SigmoidOfTanh(), FoldPowersOfTwo()], ctx=ctx)
+        located_walker(patterns, clean=True).rewrite_module(op)
+
+
+class SigmoidOfTanh(RewritePattern):
+    """1 + tanh(x) is 2 sigmoid(2 x), which loses nothing where tanh is near -1, and is cheaper: the GELU by tanh."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
+        for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            tanh = other.owner
+            if isinstance(tanh, TanhOp) and other.has_one_use() and _constant(one) == 1.0:
+                two = FullOp(2.0, tile_type(op.result))
+                inside = MulOp(two, tanh.tile)
+                sigmoid = SigmoidOp(inside)
+                rewriter.replace(op, (two, inside, sigmoid, MulOp(two, sigmoid)))
+                return
+
+
+class FoldPowersOfTwo(RewritePattern):
+    """A product of constants is one constant where one of them is a power of two, whose multiplication is exact; 1 is
+    left out.
+
+    (a x) (b y) is (a b) (x y), and a (b x) is (a b) x.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter) -> None:
+        if tile_type(op.result).element_type != f32:
+            return
+        (first, x), (second, y) = (_factor(side) for side in op.operands)
+        if first is None or second is None or not (_is_power_of_two(first) or _is_power_of_two(second)):
+            return
+        made: list[Operation] = []
+        rest = x if y is None else y
+        if x is not None and y is not None:
+            made.append(MulOp(x, y))
+            rest = made[-1].results[0]
+        if rest is None:
+            return
+        if first * second != 1.0:
+            constant = FullOp(first * second, tile_type(op.result))
+            made += [constant, MulOp(constant, rest)]
+        rewriter.replace(op, made, None if made else (rest,))
+
+
+def _factor(tile: SSAValue) -> tuple[float | None, SSAValue | None]:
+    """A constant, and what it multiplies: nothing if the tile is that constant; no constant if it is no such product
+    that is used once."""
+    if (alone := _constant(tile)) is not None:
+        return alone, None
+    if isinstance(tile.owner, MulOp) and tile.has_one_use():
+        for one, other in (tile.owner.operands, tile.owner.operands[::-1]):
+            if (found := _constant(one)) is not None:
+                return found, other
+    return None, None
+
+
+def _is_power_of_two(number: float) -> bool:
+    return abs(math.frexp(number)[0]) == 0.5
+
+
+def _constant(tile: SSAValue) -> float | None:
+    """What each element of an f32 tile is, if that is a constant."""
+    full = tile.owner
+    return float(full.constant) if isinstance(full, FullOp) and tile_type(tile).element_type == f32 else None
