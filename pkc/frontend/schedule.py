@@ -17,6 +17,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "overlap": ("none", "intra_sm", "inter_sm", "copy_engine"),
     "comm_sms": range(129),
     "stages": range(1, 33),
+    "task_stages": range(1, 5),
     "consumers": range(1, 5),
     "order": ("natural", "local_first", "local_last", "ring"),
     "straddle": bool,

@@ -44,6 +44,27 @@ pk.kernel @small(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule
 
 // -----
 
+// The schedule says that results have one stage.
+// CHECK-LABEL: pk.kernel @single
+// CHECK: pk.channel "A, B" stages 13
+// CHECK: pk.channel "C" stages 1
+pk.kernel @single(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {task_stages = 1 : i64}} {
+  %in = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  %out = pk.channel "C" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %one step %one {
+      pk.acquire %in : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    }
+  }
+  pk.role consumer attributes {group = "compute"} {
+    pk.acquire %out : !pk.channel<!pk.tile<64x64xbf16>>
+  }
+}
+
+// -----
+
 // 128 x 256 x 64 takes the tensor cores 0.7 us, 128 x 256 x 128 1.4 us, which is longer than a load: two stages of 65552
 // hide it, and the room of a third is for the next row of tiles.
 // CHECK-LABEL: pk.kernel @slow

@@ -36,7 +36,7 @@ class PlanStages(KernelPass):
     a second stage if there is room for it, so that the next task begins while it is still in use; up to four where no
     loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how many those of loops
     have. The channels of communicators stay as they are. Each phase has the memory of those that lie in the same place
-    (`pk-reuse-memory`).
+    (`pk-reuse-memory`). `task_stages` says how many those of tasks have at most.
 
     Before:
 
@@ -104,12 +104,14 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     few, many = tuning.loop_stages, tuning.most_stages
     slow = [channel for channel in growing if _hides_loads(channel)]
     quick = [channel for channel in growing if channel not in slow]
-    for some, most in ((growing, _TWO), (quick, few), (passed, _TWO if turning else few), (growing, many)):
+    said = kernel.scheduled_number("task_stages") or 0
+    once = said or (_TWO if turning else few)
+    for some, most in ((growing, _TWO), (quick, few), (passed, once), (growing, many)):
         _grow(stages, some, most, available)
     return [
         _in_others(channel, stages[channel_of(channel.host)])
         if channel.host is not None
-        else StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted, many))
+        else StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted, many, said))
         for channel in channels
     ]
 
@@ -122,7 +124,7 @@ def _in_others(guest: ChannelOp, stages: int) -> StagePlan:
 def _remark(plan: StagePlan) -> None:
     """What waits where a channel has one stage."""
     channel = plan.channel
-    if plan.stages > 1 or plan.why == _AS_SAID or channel.host is not None:
+    if plan.stages > 1 or plan.why in (_AS_SAID, _AS_TASKS_SAID) or channel.host is not None:
         return
     waits = (
         "each iteration waits for the tiles of the last one"
@@ -133,7 +135,7 @@ def _remark(plan: StagePlan) -> None:
     missed(PlanStages.name, channel, f"{content(channel)} has one stage: {waits}; {room}")
 
 
-_AS_SAID = "as the schedule's `stages` says"
+_AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says" for key in ("stages", "task_stages"))
 
 
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
@@ -151,8 +153,10 @@ def _needed(stages: Mapping[ChannelOp, int]) -> int:
     return bytes_of({**stages, **guests})
 
 
-def _why(turning: bool, stages: int, wanted: int, most: int) -> str:
+def _why(turning: bool, stages: int, wanted: int, most: int, said: int) -> str:
     if not turning:
+        if stages == said:
+            return _AS_TASKS_SAID
         return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
     if wanted:
         return _AS_SAID
