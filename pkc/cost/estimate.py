@@ -33,8 +33,12 @@ class Estimate:
     chained: bool = False
     """Whether MMAs of a loop need one another; then a stage is loaded while others are read, even if it is the only
     one."""
+    launch: float = 0.0
+    """Of `total`: what a launch takes without any work."""
     error: float = 0.0
     """The share of `total` by which it may be off."""
+    doubt: float = 0.0
+    """The same beside estimates of the same kernel with other tiles: what is assumed is assumed of all."""
     assumed: tuple[str, ...] = ()
     """What only the running kernel knows, and was assumed."""
 
@@ -48,20 +52,22 @@ def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) 
     """The time that a rank takes for a kernel launched alone, with cold caches, on `sms` SMs or all; the other SMs only
     communicate."""
     found = _Estimator(work, ranks, target, sms or target.arch.sms).total()
-    return replace(found, error=_error(work, ranks, target, sms, found), assumed=tuple(work.assumed))
+    measured, unsure = _errors(work, ranks, target, sms, found)
+    error, doubt = measured + unsure + bool(work.assumed and not found.chained), target.rates.error_of_mmas + unsure
+    return replace(found, error=error, doubt=doubt, assumed=tuple(work.assumed))
 
 
-def _error(work: Work, ranks: int, target: Target, sms: int | None, found: Estimate) -> float:
-    """What measurements of such kernels say, and what it is if rates of operations are as bad as they may be; a kernel
-    of which something is assumed may take twice as long."""
+def _errors(work: Work, ranks: int, target: Target, sms: int | None, found: Estimate) -> tuple[float, float]:
+    """What measurements of such kernels say, and what comes to it if rates of operations are as bad as they may be; a
+    kernel of which something is assumed may take twice as long."""
     rates = target.rates
     if found.chained:
-        return rates.error_of_mmas  # measured with what is computed between MMAs
+        return rates.error_of_mmas, 0.0  # measured with what is computed between MMAs
     worst = _Estimator(work, ranks, target, sms or target.arch.sms, unsure=True).total()
     measured = rates.error_of_mmas if work.multiplies else rates.error_of_others
     if not work.multiplies and found.link:
         measured = rates.error_of_exchanges
-    return measured + worst.total / found.total - 1 + bool(work.assumed)
+    return measured, worst.total / found.total - 1
 
 
 def _stores(phase: Phase) -> list[Store]:
@@ -90,7 +96,8 @@ class _Estimator:
         whole = rates.launch + busy + (communicates and not self._in_packets()) * 4 * rates.signal
         link = max(one.link for one in found)
         whole = max(whole, self._enqueueing())
-        return replace(longest, total=whole, memory=memory, link=link, stages=min(one.stages for one in found))
+        stages = min(one.stages for one in found)
+        return replace(longest, total=whole, memory=memory, link=link, stages=stages, launch=rates.launch)
 
     def _phase(self, phase: Phase) -> Estimate:
         """One phase by itself."""

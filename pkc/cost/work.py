@@ -196,6 +196,8 @@ class _Counter(Evaluator):
         if op.start is not None or op.stop is not None:
             first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
             covered = max(0, min(last, extent) - max(first, 0))
+            if self._ranks == 1 and any(map(self._is_unknown, (op.start, op.stop))):
+                covered = -(-covered // 2)  # as long as any length between is on average
             return blocks.count(0, covered, size), covered, covered
         length = blocks.shard_length(extent, self._ranks)
         if op.shard is not None:
@@ -207,9 +209,13 @@ class _Counter(Evaluator):
     def _bound(self, value: SSAValue | None, otherwise: int) -> int:
         """The bound of a list; that of the dimension if the list has none, or only the running kernel knows it."""
         known = None if value is None else self.known(value)
-        if value is not None and known is None:
-            self._assume("lists of blocks that go on to the end")
+        if self._is_unknown(value):
+            half = "half as long as they may be" if self._ranks == 1 else "as long as they may be"
+            self._assume(f"lists of blocks that are {half}")
         return otherwise if known is None else int(known)
+
+    def _is_unknown(self, bound: SSAValue | None) -> bool:
+        return bound is not None and self.known(bound) is None
 
     def _positions(self, op: BlockOp) -> _Positions:
         kind = block_type(op.result)

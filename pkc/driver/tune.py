@@ -64,6 +64,8 @@ def ready(
     if found.instead is not None:
         estimates[()] = found.instead.total
     chosen, order = _items(found.schedule), sorted(estimates, key=lambda settings: estimates[settings])
+    if found.taken is not None:
+        estimates.setdefault(chosen, found.taken.total)
     result: list[Ready] = []
 
     def add(settings: _Items) -> None:
@@ -89,7 +91,7 @@ def ready(
         if sum(one.artifact is not None for one in result) == most:
             break
         add(settings)
-    other = next((settings for settings in order if settings != chosen), chosen)
+    other = next((settings for settings in order if not set(settings) <= set(chosen)), chosen)
     for settings in dict.fromkeys([chosen, other]):
         for variant in variants:
             if options.keys().isdisjoint(variant):

@@ -139,14 +139,14 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_what_only_the_running_kernel_decides_is_assumed() -> None:
-    """Both branches, and all blocks of a list."""
+    """Both branches, and half of the blocks of a list; over ranks all."""
     found = counted(BRANCH.format(condition="count[0] > 0"))
     assert list(found.assumed) == ["both branches of an `if`"]
     (iteration,) = found.phases[0].iterations
     assert (iteration.lanes, iteration.special) == (64 * 64, 64 * 64)
     lists = counted(LISTS)
-    assert list(lists.assumed) == ["lists of blocks that go on to the end"]
-    assert lists.phases[0].tasks == 2 * 2 * 2
+    assert list(lists.assumed) == ["lists of blocks that are half as long as they may be"]
+    assert lists.phases[0].tasks == 2 * 1 * 2
 
 
 def test_rows_that_a_table_names_and_sums_into_them() -> None:

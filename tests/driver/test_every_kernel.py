@@ -139,18 +139,18 @@ def test_ordinary_kernels_get_a_choice(name: str, sizes: dict[str, int]) -> None
         assert found.taken.total < 0.93 * found.instead.total
 
 
-def test_the_less_is_measured_the_more_must_be_gained() -> None:
-    """A matmul is measured, a copy is not: this takes other tiles only if it needs two thirds of the time."""
+def test_the_less_is_measured_the_less_sure_is_an_estimate() -> None:
+    """A matmul is estimated well, a copy is not; with other tiles both are off alike, so both take as small a gain."""
     copy, epilogue = (chosen(ORDINARY[name], {"M": 16, "N": 4096, **more}) for name, more in (
         ("copy", {}),
         ("matmul with an epilogue", {"K": 2048}),
     ))  # fmt: skip
     assert copy.taken is not None and epilogue.taken is not None
     assert (copy.taken.error, "give or take 50%" in str(copy)) == (0.5, True)
-    assert 0.14 < epilogue.taken.error < 0.2
-    assert copy.schedule == {} and epilogue.schedule["tile_M"] == "16"
+    assert epilogue.taken.error == pytest.approx(0.14)
+    assert {copy.taken.doubt} == {0.14} and epilogue.schedule["tile_M"] == "16"
     assumed = chosen(ORDINARY["lists that memory bounds"], {"M": 64, "N": 256, "K": 64, "E": 4})
-    assert str(assumed).endswith("; give or take 114%, assuming lists of blocks that go on to the end)")
+    assert str(assumed).endswith("; give or take 114%, assuming lists of blocks that are half as long as they may be)")
 
 
 def test_what_the_user_sets_stays() -> None:
