@@ -1,16 +1,17 @@
 """Breaks that people make, each after a kind of bug that is reported of PTX and NCCL programs, not after pkc's passes.
 
-Flags of another slot, scopes that are too small, data sent to the wrong neighbour, counts of the wrong rank, counters
-that overflow, warps that two roles have.
+Flags of another slot, scopes that are too small, data sent to the wrong neighbour or taken from one's own memory,
+counts of the wrong rank, waits and signals that one rank leaves out, counters that overflow, warps that two roles have
+or that no CTA has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pkc.dialect import access, coordinates, counters
 from pkc.dialect.attributes import number_on
@@ -20,6 +21,7 @@ from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import SignalType
 from pkc.passes.build import before, constant
 from pkc.passes.roles.remote_accesses import array_name
+from tools.mutant_changes import orders
 from tools.mutant_operators import Operator
 
 _WIDTH = 2**31
@@ -36,7 +38,12 @@ def first_counter(op: Operation) -> None:
 def has_several(op: Operation) -> bool:
     assert isinstance(op, counters.WaitOp)
     kind = op.signal.type
-    return isinstance(kind, SignalType) and kind.dimensions[-1] != 1 and constant_of(op.indices[-1]) is None
+    return (
+        bool(op.indices)
+        and isinstance(kind, SignalType)
+        and kind.dimensions[-1] != 1
+        and constant_of(op.indices[-1]) is None
+    )
 
 
 def next_rank(op: Operation) -> None:
@@ -56,18 +63,47 @@ def goes_to_one_rank(op: Operation) -> bool:
     return op.rank is not None and not isinstance(op.rank.owner, coordinates.RingPeerOp)
 
 
+def own_memory(op: Operation) -> None:
+    """Load from this rank what another one has."""
+    assert isinstance(op, access.LoadOp)
+    assert op.rank is not None
+    rank = coordinates.RankOp()
+    before(op, [rank])
+    _replace(op, op.rank, rank.result)
+
+
+def is_of_a_peer(op: Operation) -> bool:
+    """Whether a load is from another rank. What a role stages for sums by others is left out: it is loaded by rank."""
+    assert isinstance(op, access.LoadOp)
+    return op.rank is not None and not isinstance(op.rank.owner, coordinates.RankOp)
+
+
+def not_on_the_first(op: Operation) -> None:
+    """Leave an operation out on rank 0."""
+    rank, zero = coordinates.RankOp(), constant(0)
+    other = arith.CmpiOp(rank.result, zero.result, "ne")
+    branch = scf.IfOp(other.result, [], Region(Block()), Region())
+    before(op, [rank, zero, other, branch])
+    op.detach()
+    branch.true_region.block.add_ops([op, scf.YieldOp()])
+
+
 def of_the_gpu(op: Operation) -> None:
     """Release to this GPU alone."""
     op.attributes[ORDER] = StringAttr(str(Order.Release_Gpu))
 
 
 def releases_to_all(op: Operation) -> bool:
-    """Whether a signal releases to other GPUs. What pkc adds at the entry and exit of an author's protocol is left out:
-    the author's own signals may order the same."""
+    """Whether a signal releases to other GPUs, and no role that its tiles go to signals the same."""
+    return order_of(op) is Order.Release_Sys and is_needed(op) and orders(op)
+
+
+def is_needed(op: Operation) -> bool:
+    """Whether a signal or wait is not one of those that pkc adds at the entry and exit of an author's protocol: the
+    author's own may order the same."""
     assert isinstance(op, counters.CounterOp)
     kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
-    added = WRITTEN in kernel.attributes and array_name(op.signal) in ("entered", "left")
-    return order_of(op) is Order.Release_Sys and not added
+    return WRITTEN not in kernel.attributes or array_name(op.signal) not in ("entered", "left")
 
 
 def _around(op: Operation) -> Iterator[Operation]:
@@ -117,6 +153,15 @@ def shares_its_cta(op: Operation) -> bool:
     return _beside(op) is not None
 
 
+def beyond_the_cta(op: Operation) -> None:
+    """Warps behind the last one that a CTA has."""
+    op.attributes[FIRST_WARP] = IntegerAttr(32, i64)
+
+
+def has_warps(op: Operation) -> bool:
+    return number_on(op, FIRST_WARP) is not None
+
+
 def _beside(op: Operation) -> RoleOp | None:
     block = op.parent
     assert block is not None
@@ -132,6 +177,13 @@ def _replace(op: Operation, old: SSAValue, new: SSAValue) -> None:
 MISTAKES: tuple[Operator, ...] = (
     Operator("flag of another slot", (counters.WaitOp,), first_counter, has_several),
     Operator("data for the wrong neighbour", (access.StoreOp,), next_rank, goes_to_one_rank),
+    Operator("its own memory for a peer's", (access.LoadOp,), own_memory, is_of_a_peer),
+    Operator("a wait that one rank leaves out", (counters.WaitOp,), not_on_the_first, is_needed),
+    Operator(
+        "a signal that one rank leaves out",
+        (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp),
+        not_on_the_first,
+    ),
     Operator(
         "scope of one GPU",
         (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp),
@@ -141,5 +193,6 @@ MISTAKES: tuple[Operator, ...] = (
     Operator("count of its own shard", (coordinates.BlockCountOp,), own_blocks, is_of_another),
     Operator("counters of more than 32 bits", (KernelOp,), wide, counts),
     Operator("warps of two roles", (RoleOp,), warps_of_another, shares_its_cta),
+    Operator("warps that no CTA has", (RoleOp,), beyond_the_cta, has_warps),
 )
 """The second set of operators."""

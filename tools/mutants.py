@@ -36,7 +36,9 @@ from tools.mutant_changes import RANKS
 from tools.mutant_operators import OPERATORS, Operator
 
 ROOT = Path(__file__).parents[1]
+MATRICES = {"M": 400, "N": 269, "K": 75}
 SIZES: dict[str, dict[str, int]] = {
+    "ag_gemm": {"M": 200, "N": 269, "K": 600},  # two flags for each row of blocks
     "attention": {"B": 1, "H": 2, "S": 145, "T": 203},
     "attention_delta": {"B": 1, "H": 2, "S": 145},
     "attention_dkdv": {"B": 1, "H": 2, "G": 2, "S": 145, "T": 203},
@@ -53,18 +55,34 @@ SIZES: dict[str, dict[str, int]] = {
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
     "moe_gather_combine": {"R": 157, "H": 261, "T": 158, "K": 2},
     "moe_mlp": {"S": 58, "H": 75, "R": 256, "E": 2, "K": 2, "T": 40, "N": 140},
-    "gemm_fp8_blocks": {"M": 400, "N": 269, "K": 300, "G": 3, "H": 3},
     "conv2d": {"P": 157, "C": 75, "R": 3, "S": 1, "N": 261},
+    "gemm_fp8_blocks": {"M": 400, "N": 269, "K": 300, "G": 3, "H": 3},
+    "ag_gemm_fp8": {"M": 200, "N": 269, "K": 1100},
+    "ag_gemm_fp8_blocks": {"M": 200, "N": 269, "K": 1100, "G": 9, "H": 3},
+    "gemm_rs_fp8_blocks": {"M": 400, "N": 269, "K": 300, "G": 3, "H": 3},
+    "ag_rmsnorm_gemm": {"M": 100, "N": 269},
+    "all_reduce_rmsnorm": {"M": 20},
+    "embedding": {"V": 50, "H": 1030, "T": 40},
+    "gemm_rs_rmsnorm": {"M": 400, "K": 75},
+    "vocab_cross_entropy": {"M": 7},
+    "vocab_cross_entropy_backward": {"M": 40, "V": 520},
 }
-CONSTANTS: dict[str, dict[str, Number]] = {"moe_mlp": {"P": 128}, "conv2d": {"H": 8, "W": 8}}
-"""Those that small instances need."""
+"""Of the larger instance; `MATRICES` of those that are not here."""
+CONSTANTS: dict[str, dict[str, Number]] = {
+    "moe_mlp": {"P": 128},
+    "conv2d": {"H": 8, "W": 8},
+    "ag_rmsnorm_gemm": {"K": 640},  # two flags for each row of blocks
+    "all_reduce_rmsnorm": {"H": 128},
+    "gemm_rs_rmsnorm": {"N": 256},
+    "vocab_cross_entropy": {"V": 64},
+}
+"""Those that small instances need, or that save time."""
 ONE_COMM_SM = {
     "ag_gemm": {"M": 200, "N": 269, "K": 600},
     "ring_attention": {"B": 2, "H": 2, "S": 600},
     "ulysses_attention": {"B": 2, "H": 4, "S": 450},
 }
 """For one SM that only communicates: it fetches more tiles than it defers signals, so that some are sent on its way."""
-MATRICES = {"M": 400, "N": 269, "K": 75}
 STRADDLING = MATRICES | {"M": 690}
 """With `straddle`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
 tiles."""
@@ -135,7 +153,7 @@ def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[t
 
 def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[Subject]:
     """Every example, or those of these names, with every overlap that it can have."""
-    for path in sorted((ROOT / "examples").glob("*.pk")):
+    for path in sorted((ROOT / "examples").rglob("*.pk")):
         if names and path.stem not in names:
             continue
         for overlap, compiled in at_roles_level(path, overlaps):

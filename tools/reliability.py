@@ -6,13 +6,14 @@
 
 Wrong protocols that `pkc check` finds and right ones that it accuses (tests/check/protocols.py), litmus verdicts that
 agree with PTX (tests/litmus; published ones if `PKC_LITMUS` names a copy), and mutants by mistakes that people make
-(tools/mutant_mistakes.py), of each example.
+(tools/mutant_mistakes.py), of each example with its default schedule and of each kernel of tests/written.py.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import sys
 import tempfile
@@ -31,6 +32,19 @@ from tests.litmus.published.__main__ import main as compare_published
 from tests.written import WRITTEN
 from tools import mutants, told
 from tools.mutant_mistakes import MISTAKES
+
+_ENTERED = """\
+`entered`, which pkc adds, is awaited from every CTA of every rank in front of `ready`, and releases at the scope of the
+system: causality order is transitive (PTX, memory consistency model), so that `ready` orders nothing more"""
+_LEFT = """\
+`left`, which pkc adds, is signalled by every CTA behind its stores, releases at the scope of the system, and is awaited
+from all before the kernel ends: until then nobody reads what `done` announces"""
+EXPLAINED = {
+    ("all_reduce_explicit default", 4): _ENTERED,
+    ("all_reduce_explicit default", 9): _LEFT,
+    ("all_reduce_explicit default", 10): _LEFT,
+}
+"""Mutants that survive because they change nothing: subject and line, and why."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -94,17 +108,27 @@ def _last_line(command: Callable[[Sequence[str]], int]) -> tuple[int, str]:
 def subjects(names: Sequence[str]) -> bool:
     """Mutants by subject: how many were made, how many caught, and which breaks had nothing to break."""
     whole = True
-    for subject in (*mutants.subjects(list(names)), *_written(names)):
-        made, survived = Counter[str](), list[str]()
+    total = Counter[str]()
+    for subject in itertools.chain(mutants.subjects(list(names), mutants.OVERLAPS[:1]), _written(names)):
+        made, survived, same = Counter[str](), list[str](), list[str]()
         for operator, where, broken in mutants.mutants(subject.compiled.kernel, MISTAKES):
+            if not mutants.caught(broken, subject):
+                why = EXPLAINED.get((subject.name, int(where.rpartition(":")[2])))
+                survived += [] if why else [f"{operator.name}, {where}"]
+                same += [f"{operator.name}, {where}: {why}"] if why else []
+                made[operator.name] -= bool(why)
             made[operator.name] += 1
-            survived += [] if mutants.caught(broken, subject) else [f"{operator.name}, {where}"]
-        none = [operator.name for operator in MISTAKES if not made[operator.name]]
+        none = [operator.name for operator in MISTAKES if operator.name not in made]
         without = f"; not applicable: {', '.join(none)}" if none else ""
-        print(f"{subject.name}: {made.total() - len(survived)} of {made.total()} mutants caught{without}", flush=True)
-        for line in survived:
+        beside = f", {len(same)} that change nothing" if same else ""
+        caught = made.total() - len(survived)
+        print(f"{subject.name}: {caught} of {made.total()} mutants caught{beside}{without}", flush=True)
+        for line in (*survived, *same):
             print(f"- {line}")
         whole &= not survived
+        total += Counter(subjects=1, made=made.total(), caught=caught, same=len(same))
+    counts = f"{total['caught']} of {total['made']}, of {total['subjects']} subjects"
+    print(f"mutants caught: {counts}; {total['same']} change nothing, each for a reason")
     return whole
 
 

@@ -42,6 +42,10 @@ class Exploration:
         return all(explored.complete for explored in self.explored)
 
     @property
+    def runs(self) -> int:
+        return sum(explored.runs for explored in self.explored)
+
+    @property
     def found(self) -> list[Diagnostic]:
         """What one of the runs has found, if any."""
         return [finding for explored in self.explored for finding in explored.found]

@@ -47,6 +47,9 @@ class Progress:
     sent: dict[Counter, Operation] = field(default_factory=dict[Counter, Operation])
     """By counter, an operation of the last launch that signals it."""
 
+    lowered: bool = False
+    """Whether something was taken off a counter, so that another order may end otherwise."""
+
     reset: dict[Counter, int] = field(default_factory=dict[Counter, int])
     """Counters that the last launch has reset, and what they had reached."""
 
@@ -78,6 +81,7 @@ class Progress:
                     return
             elif kind in (ADD, RAISE):
                 value = counters.get(counter, 0)
+                self.lowered |= kind == ADD and number < 0
                 counters[counter] = value + number if kind == ADD else max(value, number)
                 self.sent[counter] = op
                 self._check_width(counter, "reaches", counters[counter], op)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pkc.check.counterexample import explore_small
+from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
 from pkc.check.run import Trial, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.check.unwritten import unwritten
@@ -33,6 +34,8 @@ class Checked:
     lines: tuple[str, ...]
     findings: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
+    grounds: tuple[Ground, ...] = ()
+    """What is proved, checked and sampled, as far as nothing was found."""
 
     @property
     def ok(self) -> bool:
@@ -43,7 +46,7 @@ class Checked:
         sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
         title = f"{self.kernel} on {self.ranks} ranks{sizes}: {'ok' if self.ok else 'WRONG'}"
         found = (str(PkcError(one)) for one in (*self.findings, *self.warnings))
-        return "\n".join([title, *(f"  {line}" for line in self.lines), *found])
+        return "\n".join([title, *(f"  {line}" for line in (*self.lines, *self.grounds)), *found])
 
 
 def check_kernel(
@@ -73,7 +76,7 @@ def check_kernel(
     dims = resolve_dims(tile.kernel, {**small_dims(tile.kernel, ranks), **sizes}, {}, ranks)
     run = _Checks(tile, roles, ranks, dims, orders, explored)
     findings = tuple(run.found())
-    return Checked(source.name, ranks, dims, tuple(run.lines), findings, tuple(run.warnings))
+    return Checked(source.name, ranks, dims, tuple(run.lines), findings, tuple(run.warnings), tuple(run.grounds))
 
 
 class _Checks:
@@ -86,6 +89,7 @@ class _Checks:
         self._orders, self._explored = orders, explored
         self.lines: list[str] = []
         self.warnings: list[Diagnostic] = []
+        self.grounds = list(proved(roles.kernel))
 
     def found(self) -> Iterator[Diagnostic]:
         """The findings of the first layer that has any."""
@@ -98,6 +102,8 @@ class _Checks:
     def _follow(self) -> list[Diagnostic]:
         static = check_statically(self._roles.kernel, ranks=self._ranks, dims=self._dims)
         self.lines.append(f"static: {static.warp_roles} warp roles with {static.events} events")
+        if not static.findings:
+            self.grounds.extend(followed(self._roles.kernel, static, instance_text(self._ranks, self._dims)))
         return static.findings
 
     def _explore(self) -> list[Diagnostic]:
@@ -106,9 +112,10 @@ class _Checks:
             exploration = explore_small(self._tile, self._roles, few, self._explored)
             if exploration.found and not exploration.is_found_on(self._ranks):
                 continue
-            runs = sum(one.runs for one in exploration.explored)
             how = "every order" if exploration.complete else "not every order"
-            self.lines.append(f"{how} on {few} ranks: {runs} runs")
+            self.lines.append(f"{how} on {few} ranks: {exploration.runs} runs")
+            if not exploration.found:
+                self.grounds.append(explored(self._roles.kernel, exploration))
             return exploration.found
         return []
 
@@ -122,4 +129,6 @@ class _Checks:
         found = check_roles(self._roles, baseline, trials)
         if not found:
             self.lines.append(f"{self._orders} orders give the bits that the program means")
+            where = instance_text(self._ranks, self._dims)
+            self.grounds.append(simulated(self._roles.kernel, Word.Sampled, orders_text(self._orders), where))
         return found

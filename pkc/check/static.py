@@ -44,6 +44,10 @@ class Static:
     events: int = 0
     undecided: bool = False
     """Whether what is signalled depends on tiles, so that only a simulation can tell."""
+    lowered: bool = False
+    """Whether a counter was taken down, so that one run does not stand for every order."""
+    drawn: tuple[str, ...] = ()
+    """The arrays whose drawn integers decide about counts."""
 
 
 def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], seed: int = 0) -> Static:
@@ -65,10 +69,11 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
         return Static([], time.perf_counter() - began, undecided=True)
     data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(LAUNCHES)]
     warp_roles = events = 0
+    lowered = False
     try:
         for grid in _grids(called):
-            found, counts = _run(called, data, grid)
-            warp_roles, events = warp_roles + counts[0], events + counts[1]
+            found, counts, down = _run(called, data, grid)
+            warp_roles, events, lowered = warp_roles + counts[0], events + counts[1], lowered or down
             if found:
                 found = _for_want_of_ctas(called, data, grid, found)
                 break
@@ -78,7 +83,8 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
         raise
     except PkcError as error:
         found = list(error.diagnostics)
-    return Static(_one_for_each_place(found), time.perf_counter() - began, warp_roles, events)
+    seconds = time.perf_counter() - began
+    return Static(_one_for_each_place(found), seconds, warp_roles, events, lowered=lowered, drawn=tuple(names))
 
 
 def _grids(called: Program) -> Sequence[tuple[int, int]]:
@@ -146,8 +152,10 @@ def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
     return machine
 
 
-def _run(called: Program, data: Sequence[Data], grid: tuple[int, int]) -> tuple[list[Diagnostic], tuple[int, int]]:
-    """What several launches in a row find; how many warp roles and events there were."""
+def _run(
+    called: Program, data: Sequence[Data], grid: tuple[int, int]
+) -> tuple[list[Diagnostic], tuple[int, int], bool]:
+    """What several launches in a row find; how many warp roles and events there were; whether a counter was lowered."""
     progress, warp_roles, events = Progress(data[0].ranks), 0, 0
     for launch, one in enumerate(data, start=1):
         skeleton = skeleton_of(called.kernel, _machine(called, one, grid), _arrays(called, one), one.scalars)
@@ -158,8 +166,8 @@ def _run(called: Program, data: Sequence[Data], grid: tuple[int, int]) -> tuple[
         stuck = progress.launch(running)
         found += blocked(stuck, progress, launch) if stuck else covered(progress, launch)
         if found:
-            return found, (warp_roles, events)
-    return [], (warp_roles, events)
+            return found, (warp_roles, events), progress.lowered
+    return [], (warp_roles, events), progress.lowered
 
 
 def _one_for_each_place(found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -18,6 +18,7 @@ from pkc.check.counterexample import (
     instance,
     same_as,
 )
+from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
 from pkc.check.run import Baseline, Trial, Trials, baseline_of, launches_until_reuse
@@ -78,19 +79,17 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     dims = resolve_dims(tile.kernel, small | settings.dims, settings.scalars, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
-    checked = _Checked(tile, roles, request, dims)
-    if not _follow(checked):
-        return False
-    if request.exhaustive and not _explore(checked):
-        return False
-    if not _simulate(checked):
+    checked = _Checked(tile, roles, request, dims, list(proved(roles.kernel)))
+    if not (_follow(checked) and (not request.exhaustive or _explore(checked)) and _simulate(checked)):
         return False
     # Ranks that have nothing, unless the sizes are given.
     without = resolve_dims(tile.kernel, small | empty_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
-    if without == dims:
-        return True
     few = replace(checked, dims=without, request=replace(request, seeds=min(request.seeds, _FEW)))
-    return _follow(few) and _simulate(few)
+    if without != dims and not (_follow(few) and _simulate(few)):
+        return False
+    for ground in sorted(checked.grounds, key=lambda ground: list(Word).index(ground.word)):
+        click.echo(str(ground))
+    return True
 
 
 def _follow(checked: _Checked) -> bool:
@@ -102,6 +101,7 @@ def _follow(checked: _Checked) -> bool:
         _show_run(checked, static.findings)
         return False
     click.echo(_static(static))
+    checked.grounds.extend(followed(checked.roles.kernel, static, checked.where))
     return True
 
 
@@ -121,11 +121,9 @@ def _simulate(checked: _Checked) -> bool:
         _show(checked, found, failed)
         return False
     console.diagnostics(list(unwritten(checked.tile.kernel, baseline)))
-    sizes = "".join(f", {name} = {size}" for name, size in checked.dims.items())
-    click.echo(
-        f"ok: {seeds} orders, {len(baseline.inputs)} launches each, on {ranks} ranks{sizes} give the bits that the"
-        " program means"
-    )
+    orders, launches = orders_text(seeds), len(baseline.inputs)
+    click.echo(f"ok: {orders}, {launches} launches each, on {checked.where} give the bits that the program means")
+    checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders, checked.where))
     return True
 
 
@@ -137,6 +135,13 @@ class _Checked:
     roles: Compiled
     request: Request
     dims: Mapping[str, int]
+    grounds: list[Ground]
+    """Of what was found right so far."""
+
+    @property
+    def where(self) -> str:
+        """The instance, in words."""
+        return instance_text(self.ranks, self.dims)
 
     @property
     def ranks(self) -> int:
@@ -155,6 +160,7 @@ def _explore(checked: _Checked) -> bool:
             exploration = explore_small(checked.tile, checked.roles, few, most)
         if not exploration.found:
             click.echo(_explored(exploration, most))
+            checked.grounds.append(explored(checked.roles.kernel, exploration))
             return True
         if exploration.is_found_on(ranks):
             _show(checked, exploration.found, None)
@@ -164,8 +170,8 @@ def _explore(checked: _Checked) -> bool:
             _show(checked, found, failed)
             return False
     assert exploration is not None
-    first = exploration.found[0]
-    click.echo(f"no order on {_where(exploration)}: it is too small ({first.code}: {first.fill(first.title)})")
+    first, where = exploration.found[0], instance_text(exploration.ranks, exploration.dims)
+    click.echo(f"no order on {where}: it is too small ({first.code}: {first.fill(first.title)})")
     return True
 
 
@@ -214,17 +220,12 @@ def _static(static: Static) -> str:
 
 
 def _explored(exploration: Exploration, most: int) -> str:
-    runs = " and ".join(str(explored.runs) for explored in exploration.explored)
-    where = _where(exploration)
-    steps = " and ".join(str(explored.steps) for explored in exploration.explored)
+    runs = " and ".join(str(each.runs) for each in exploration.explored)
+    where = instance_text(exploration.ranks, exploration.dims)
+    steps = " and ".join(str(each.steps) for each in exploration.explored)
     if exploration.complete:
         return f"every order on {where}: {runs} runs with 1 and 2 CTAs for each role, of {steps} steps, stand for all"
     return f"not every order on {where}: {runs} runs with 1 and 2 CTAs for each role, the bound is {most}"
-
-
-def _where(exploration: Exploration) -> str:
-    sizes = "".join(f", {name} = {size}" for name, size in exploration.dims.items())
-    return f"{exploration.ranks} ranks{sizes}" if exploration.ranks > 1 else f"1 rank{sizes}"
 
 
 def _delay(text: str, ranks: int) -> Delay:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 
-from pkc.dialect.access import LoadOp, ReadOp, array_type
-from pkc.dialect.coordinates import BlockPositionOp, DimOp
+from pkc.dialect.access import LoadOp, ReadOp, StoreOp, array_type
+from pkc.dialect.coordinates import BlockPositionOp, DimOp, RankOp, RingPeerOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
@@ -17,9 +17,11 @@ def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
     """A size for each run-time dimension: two blocks, the second of one position; of a sharded one two for each rank,
     but one for the last, so that ranks have different numbers of blocks; 1 for a dimension that has neither blocks nor
     shards. As many more as are taken off: of offsets, of which sequences have one less. As many as there are parts of
-    another dimension, of one with an element for each."""
-    blocks, sharded, taken = _blocks(kernel), _sharded(kernel), _taken(kernel)
+    another dimension, of one with an element for each. At least as many as the numbers that the program names, and as
+    there are ranks where their numbers are indices."""
+    blocks, sharded, taken, named = _blocks(kernel), _sharded(kernel), _taken(kernel), _named(kernel, ranks)
     sizes = {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
+    sizes = {dim: max(size, named.get(dim, 0)) for dim, size in sizes.items()}
     sizes = {dim: size + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
     return sizes | {dim: (sizes[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
 
@@ -44,6 +46,22 @@ def _taken(kernel: KernelOp) -> dict[str, int]:
     """What is taken off dimensions."""
     less = (op for op in kernel.walk() if isinstance(op, arith.SubiOp))
     return {op.lhs.owner.dim.data: constant_of(op.rhs) or 0 for op in less if isinstance(op.lhs.owner, DimOp)}
+
+
+def _named(kernel: KernelOp, ranks: int) -> dict[str, int]:
+    """How long dimensions must be for indices that are constants or the number of a rank."""
+    found: dict[str, int] = {}
+    for op in kernel.walk():
+        if not isinstance(op, LoadOp | ReadOp | StoreOp):
+            continue
+        for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
+            constant = constant_of(index)
+            least = (
+                constant + 1 if constant is not None else ranks if isinstance(index.owner, RankOp | RingPeerOp) else 0
+            )
+            if isinstance(dim, str):
+                found[dim] = max(found.get(dim, 0), least)
+    return found
 
 
 def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:

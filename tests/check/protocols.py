@@ -246,6 +246,37 @@ kernel k(X: f32[M].symmetric(), f: i32[E], Y: f32[M].symmetric(), s: signal[1]):
             store(Y[m], X[m])
 """,
     ),
+    "a number of blocks from memory that another rank writes, not awaited": Wrong(
+        ("PK705", "PK730"),
+        2,
+        """
+kernel k(X: f32[M].symmetric(), n: i32[4], H: i32[4].symmetric().scratch(), Y: f32[M].symmetric(), s: signal[1]):
+    with role(communicator):
+        for e in blocks(4, 4):
+            store(H.at((rank + 1) % ranks)[e], n[e])
+        signal(s.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        for m in tasks(blocks(M, 8, stop=H[0])):
+            store(Y[m], X[m])
+        wait(s[0], 1)
+""",
+    ),
+    "as many signals as one's own table says, awaited by that of another": Wrong(
+        ("PK481", "PK482"),
+        2,
+        """
+kernel k(X: f32[P].symmetric(), count: i32[E], G: f32[P].symmetric().scratch(), Y: f32[P].symmetric(), s: signal[1]):
+    with role(communicator):
+        for p in tasks(blocks(P, 8, stop=count[rank])):
+            store(G.at((rank + 1) % ranks)[p], X[p])
+            signal(s.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(s[0], len(blocks(P, 8, stop=count[0])))
+        for p in tasks(blocks(P, 8, stop=count[0])):
+            store(Y[p], G[p])
+""",
+        ("--set", "P=64"),
+    ),
     "two roles at one barrier": Wrong(
         ("PK482", *_UNORDERED),
         2,

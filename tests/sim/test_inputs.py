@@ -157,6 +157,17 @@ def test_scales_of_parts_are_as_many_as_these():
     assert small_dims(kernel, ranks=1) == {"M": 257, "K": 129, "N": 129, "G": 2, "H": 2}
 
 
+def test_numbers_that_a_program_names_are_never_too_large():
+    module = parse("""
+pk.kernel @tables(%few: !pk.private<[E], i32> {pk.name = "few"}, %each: !pk.private<[R], i32> {pk.name = "each"}) {
+  %six = arith.constant 6 : index
+  %rank = pk.rank
+  %a = pk.read %few[%six] : !pk.private<[E], i32>
+  %b = pk.read %each[%rank] : !pk.private<[R], i32>
+}""")
+    assert small_dims(find_kernel(module, None), ranks=3) == {"E": 7, "R": 3}
+
+
 def test_offsets_ascend():
     drawn = draw_inputs(parse(OFFSETS), ranks=2, dims={"E": 500, "P": 4}, seed=0)
     for of_rank in drawn["bounds"]:

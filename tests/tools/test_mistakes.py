@@ -16,7 +16,8 @@ from tools.mutants import TRIALS, Subject, caught, mutants, subject_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PULLED = """
-kernel k(X: f32[M].shard(0), Y: f32[M].symmetric(), G: f32[M].symmetric().scratch(), ready: signal[ranks]):
+kernel k(X: f32[M].shard(0), Z: f32[M].symmetric(), Y: f32[M].symmetric(), G: f32[M].symmetric().scratch(),
+         ready: signal[ranks]):
     with role(communicator):
         for m in tasks(blocks(M, 8, of=rank)):
             store(G.at((rank + 1) % ranks)[m], X[m])
@@ -25,7 +26,7 @@ kernel k(X: f32[M].shard(0), Y: f32[M].symmetric(), G: f32[M].symmetric().scratc
         before = (rank + ranks - 1) % ranks
         for m in tasks(blocks(M, 8, of=before)):
             wait(ready[before], len(blocks(M, 8, of=before)))
-            store(Y[m], G[m])
+            store(Y[m], G[m] + Z.at(before)[m])
 """
 
 

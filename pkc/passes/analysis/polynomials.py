@@ -13,6 +13,7 @@ from pkc.dialect import blocks
 from pkc.dialect.coordinates import BlockCountOp, CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS, BlockType
+from pkc.passes.analysis.dependence import same_value
 
 EPOCH = "epoch"
 HALF_EPOCH = "epoch / 2"
@@ -63,6 +64,10 @@ class Polynomial:
         return any(OF_THIS_RANK in symbol for symbols in self._terms for symbol in symbols)
 
     @property
+    def has_negative_terms(self) -> bool:
+        return any(factor < 0 for factor in self._terms.values())
+
+    @property
     def surely_not_zero(self) -> bool:
         """Whether it is another number than zero for some sizes.
 
@@ -92,8 +97,11 @@ def _term(symbols: tuple[str, ...], factor: int) -> str:
     return f"-{text}" if factor == -1 and symbols else text
 
 
-def polynomial(value: SSAValue) -> Polynomial | None:
-    """An integer as a polynomial; None if it depends on memory, on a loop, or on a quotient, but half of the epoch."""
+def polynomial(value: SSAValue, rank: SSAValue | None = None) -> Polynomial | None:
+    """An integer as a polynomial; None if it depends on memory, on a loop, or on a quotient, but half of the epoch.
+
+    `rank` stands for this rank: what that one has is taken for what this one has.
+    """
     op = value.owner
     match op:
         case arith.ConstantOp():
@@ -105,15 +113,15 @@ def polynomial(value: SSAValue) -> Polynomial | None:
         case CtasOp():
             return Polynomial.of(f"ctas of {op.role.data}")
         case BlockCountOp():
-            return _block_count(op)
+            return _block_count(op, rank)
         case arith.DivSIOp() if isinstance(op.lhs.owner, EpochOp) and constant_of(op.rhs) == 2:
             return Polynomial.of(HALF_EPOCH)
         case arith.DivSIOp() if constant_of(op.rhs) == 2 and _is_next_epoch(op.lhs):
             return Polynomial.of(HALF_OF_LAUNCHES)
         case arith.AddiOp() | arith.SubiOp() | arith.MuliOp():
-            return _combined(op)
+            return _combined(op, rank)
         case arith.SelectOp():
-            return _unless_none(op)
+            return _unless_none(op, rank)
         case _:
             return None
 
@@ -123,9 +131,9 @@ def _is_next_epoch(value: SSAValue) -> bool:
     return isinstance(made, arith.AddiOp) and isinstance(made.lhs.owner, EpochOp) and constant_of(made.rhs) == 1
 
 
-def _unless_none(op: arith.SelectOp) -> Polynomial | None:
+def _unless_none(op: arith.SelectOp, rank: SSAValue | None) -> Polynomial | None:
     """Of a number that is chosen instead of zero, the number: who waits for nothing does not wait."""
-    left, right = polynomial(op.lhs), polynomial(op.rhs)
+    left, right = polynomial(op.lhs, rank), polynomial(op.rhs, rank)
     if left is not None and left.is_zero:
         return right
     return left if right is not None and right.is_zero else None
@@ -136,19 +144,20 @@ def blocks_of_this_rank(block: BlockType) -> Polynomial:
     return Polynomial.of(f"blocks({block.of} by {block.extent}){OF_THIS_RANK}")
 
 
-def _block_count(op: BlockCountOp) -> Polynomial | None:
+def _block_count(op: BlockCountOp, rank: SSAValue | None) -> Polynomial | None:
     block = op.block
     if op.start is not None or op.stop is not None:
         return None
     if op.shard is not None:
-        return blocks_of_this_rank(block) if isinstance(op.shard.owner, RankOp) else None
+        here = isinstance(op.shard.owner, RankOp) if rank is None else same_value(op.shard, rank)
+        return blocks_of_this_rank(block) if here else None
     if isinstance(block.of, int):
         return Polynomial.constant(blocks.count(0, block.of, block.extent))
     return Polynomial.of(f"blocks({block.of} by {block.extent}{' in shards' if op.sharded is not None else ''})")
 
 
-def _combined(op: Operation) -> Polynomial | None:
-    left, right = map(polynomial, op.operands)
+def _combined(op: Operation, rank: SSAValue | None) -> Polynomial | None:
+    left, right = (polynomial(operand, rank) for operand in op.operands)
     if left is None or right is None:
         return None
     if isinstance(op, arith.AddiOp):

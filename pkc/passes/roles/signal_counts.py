@@ -40,6 +40,7 @@ from pkc.passes.analysis.polynomials import (
     polynomial,
 )
 from pkc.passes.build import is_constant
+from pkc.passes.roles.written_counts import sent_to
 
 _NOT_EQUAL = arith.CMPI_COMPARISON_OPERATIONS.index("ne")
 
@@ -52,6 +53,8 @@ class Counted:
     wanted: Polynomial | None
     sent: Polynomial | None
     signal: Operation | None
+    whole: bool = True
+    """Whether a wait for other than all signals is wrong; an author's may be for the first of several rounds."""
 
     @property
     def shown(self) -> bool:
@@ -61,7 +64,9 @@ class Counted:
     @property
     def wrong(self) -> bool:
         """Whether it counts wrong for some sizes."""
-        return self.wanted is not None and self.sent is not None and (self.wanted - self.sent).surely_not_zero
+        if not self.whole or self.wanted is None or self.sent is None:
+            return False
+        return (self.wanted - self.sent).surely_not_zero
 
 
 def counted(kernel: KernelOp) -> list[Counted]:
@@ -98,7 +103,11 @@ def _signal_arrays(kernel: KernelOp) -> list[BlockArgument]:
 def _of_array(array: BlockArgument) -> Iterator[Counted]:
     ops = [use.operation for use in array.uses]
     if any(isinstance(op, BarrierOp | ResetOp) for op in ops):
-        return  # their author may wait for some of the signals first, and for the rest later
+        for op in ops:
+            if isinstance(op, WaitOp):
+                wanted, sent = sent_to(op)
+                yield Counted(op, wanted, sent, None, whole=False)
+        return
     signals = [op for op in ops if isinstance(op, SignalOp | SignalAllOp)]
     raises = [op for op in ops if isinstance(op, RaiseOp)]
     first = next(iter((*raises, *signals)), None)
