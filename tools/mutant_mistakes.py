@@ -123,8 +123,20 @@ def own_blocks(op: Operation) -> None:
 
 
 def is_of_another(op: Operation) -> bool:
+    """Whether blocks of another rank are counted, and not only to say in which order tasks come."""
     assert isinstance(op, coordinates.BlockCountOp)
-    return op.shard is not None and not isinstance(op.shard.owner, coordinates.RankOp)
+    if op.shard is None or isinstance(op.shard.owner, coordinates.RankOp):
+        return False
+    return any(not isinstance(use, coordinates.RotateOp) for use in _ends(op.result))
+
+
+def _ends(value: SSAValue) -> Iterator[Operation]:
+    """What uses a value, itself or as a factor."""
+    for use in value.uses:
+        if isinstance(use.operation, arith.MuliOp):
+            yield from _ends(use.operation.result)
+        else:
+            yield use.operation
 
 
 def wide(op: Operation) -> None:
