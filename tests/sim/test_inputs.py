@@ -32,7 +32,7 @@ def problem(text, inputs, ranks=2, **dims):
 
 
 def test_dimensions_come_from_settings_and_shapes():
-    kernel = next(iter(parse(GEMM_RS).ops))
+    kernel = find_kernel(parse(GEMM_RS), None)
     assert resolve_dims(kernel, {"N": 6}, {"A": A}, 2) == {"M": 8, "K": 4, "N": 6}
 
 
