@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from pkc.cost.estimate import Estimate, estimate
@@ -16,32 +15,37 @@ from pkc.cost.records import UnknownWorkError
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.coordinates import VisitedOp
-from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import PGLType
 from pkc.driver import tuned
-from pkc.driver.candidates import CONSUMERS, is_plain, other_tiles, why_none
+from pkc.driver.candidates import CONSUMERS, is_plain, why_none
 from pkc.driver.chosen import Autoschedule, Found
 from pkc.driver.compiler import Number, compile_program
 from pkc.driver.divisors import divisors_of
+from pkc.driver.planned_candidates import (
+    Candidate,
+    Items,
+    Options,
+    by_copy_engines,
+    candidates,
+    in_one_shot,
+    sent_in_packets,
+    straddling,
+    with_separate_sms,
+    written_as,
+)
 from pkc.frontend import tree
-from pkc.frontend.elaborate import build_module
-from pkc.frontend.schedule import TILE, from_options, schedule_attr
+from pkc.frontend.schedule import TILE
 from pkc.location import describe
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.pipeline_mma import PipelineMma
-from pkc.passes.roles.plan_overlap import PlanOverlap
-from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
+from pkc.passes.roles.plan_packets import PACKETS
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.remote_accesses import ALL_REDUCE, in_packets, is_one_shot, planned
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, planned
 from pkc.passes.roles.stage_rows import whole_rows
-from pkc.passes.roles.straddle_shards import StraddleShards
-from pkc.passes.run import run_pipeline
-from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.remarks import Remark
 from pkc.targets import DEFAULT
 from pkc.targets.arch import QUEUES, hardware_queues
@@ -93,23 +97,19 @@ def _calibrated(name: str, measured: bool) -> Target:
     return replace(target, rates=replace(target.rates, **rates)) if rates else target
 
 
-_Items = tuple[tuple[str, Number], ...]
-_Options = tuple[tuple[str, str], ...]
-
-
 @functools.lru_cache(maxsize=1024)
 def _autoschedule(
     program: tree.Program,
     kernel: str,
-    constants: _Items,
-    schedule: _Options,
+    constants: Items,
+    schedule: Options,
     target: Target,
     dims: tuple[tuple[str, int], ...],
     ranks: int,
     *,
     engines: bool,
 ) -> Autoschedule:
-    base, *others = _candidates(program, kernel, constants, schedule, target)
+    base, *others = candidates(program, kernel, constants, schedule, target)
     sizes = dict(dims)
     try:
         instead = _estimate(base, sizes, ranks, target)
@@ -135,8 +135,8 @@ def _autoschedule(
         level = "roles" if known or not _compiles(*of, (), "machine") else "machine"
         return _compiles(*of, more, level, pipelined=pipelined)
 
-    def estimated(candidates: Iterable[_Candidate]) -> list[Found]:
-        found = [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
+    def estimated(several: Iterable[Candidate]) -> list[Found]:
+        found = [(_estimate(one, sizes, ranks, target), one.settings) for one in several]
         tried.extend(found)
         return found
 
@@ -146,7 +146,7 @@ def _autoschedule(
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried), others=others, usual=usual)
 
     fixed = base.kernel.schedule
-    written = _written(program, kernel, constants, schedule)
+    written = written_as(program, kernel, constants, schedule)
     untried = [] if others else [f"no other tiles were tried: {why_none(written)}"]
     tuning = target.tuning
     # Of one rank it was measured that estimates of tiles are alike: what is assumed, and a launch, is the same for all.
@@ -165,21 +165,21 @@ def _autoschedule(
     if ranks == 1 and CONSUMERS not in fixed:
         taken = _by_one_warpgroup(taken, _kernel_of(taken[1], (base, *others)), target, compiles)
     if _has_short_shards(base.kernel, sizes, ranks, target) and "straddle" not in fixed:
-        found, refused = _straddling(program, kernel, constants, schedule, target)
+        found, refused = straddling(program, kernel, constants, schedule, target)
         taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks > 1 and ALL_REDUCE not in fixed:
-        found = estimated(_in_one_shot(program, kernel, constants, schedule, target))
+        found = estimated(in_one_shot(program, kernel, constants, schedule, target))
         taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
     if ranks > 1 and PACKETS not in fixed and taken[0].total <= tuning.packets_to:
-        found = _in_packets(program, kernel, constants, schedule, target)
+        found = sent_in_packets(program, kernel, constants, schedule, target)
         found = estimated(one for one in found if one.settings.keys().isdisjoint(fixed))
         taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
     if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
         return result(taken)
     if taken[0].chained and _reads_ahead(base.kernel):
         # Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight.
-        found = _with_separate_sms(program, kernel, constants, schedule, taken[1], target)
+        found = with_separate_sms(program, kernel, constants, schedule, taken[1], target)
         gain = tuning.gain_of_separate if _has_stages(taken[0]) else math.inf
         taken = _better(taken, estimated(found), compiles, gain, tuning.equal)
         return result(taken)
@@ -190,7 +190,7 @@ def _autoschedule(
         settings = {**taken[1], "separate_loader": "true"}
         taken = (taken[0], settings) if compiles(taken[0], settings) else taken
     elif taken[0].total >= tuning.engines_from and "straddle" not in (*fixed, *taken[1]):
-        found, refused = _by_copy_engines(program, kernel, constants, schedule, taken[1])
+        found, refused = by_copy_engines(program, kernel, constants, schedule, taken[1])
         if not engines:
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
         taken = _better(taken, estimated(found), compiles, tuning.gain_of_copies, tuning.equal)
@@ -250,9 +250,9 @@ def _careful(gain: float, doubt: float, target: Target) -> float:
     return gain * (1 + usual) / (1 + max(usual, doubt))
 
 
-def _kernel_of(settings: Mapping[str, str], candidates: Iterable[_Candidate]) -> KernelOp:
+def _kernel_of(settings: Mapping[str, str], several: Iterable[Candidate]) -> KernelOp:
     """The kernel of the candidate with some settings."""
-    return next(one.kernel for one in candidates if one.settings == settings)
+    return next(one.kernel for one in several if one.settings == settings)
 
 
 def _by_one_warpgroup(
@@ -282,7 +282,7 @@ def _cheapest(worth: Sequence[Found], equal: float) -> Callable[[Found], tuple[f
     )
 
 
-def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int, target: Target) -> Estimate:
+def _estimate(of: Candidate, dims: Mapping[str, int], ranks: int, target: Target) -> Estimate:
     sms = target.arch.sms - comm_sms(of.kernel)
     return estimate(count_work(of.kernel, dims, ranks, target), ranks, target, sms=sms)
 
@@ -291,11 +291,11 @@ def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int, target: Targe
 def _compiles(
     program: tree.Program,
     kernel: str,
-    constants: _Items,
-    schedule: _Options,
+    constants: Items,
+    schedule: Options,
     target: Target,
     divisors: tuple[tuple[str, int], ...],
-    more: _Options,
+    more: Options,
     level: str,
     *,
     pipelined: bool = False,
@@ -318,110 +318,6 @@ def _compiles(
     return not pipelined or all(remark.step != PipelineMma.name for remark in compiled.remarks)
 
 
-# Candidates
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    settings: Mapping[str, str]
-    kernel: KernelOp
-
-
-@functools.lru_cache(maxsize=32)
-def _candidates(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
-) -> list[_Candidate]:
-    """The kernel as the program has it, then with each combination of tiles that it could have."""
-    base = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
-    fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
-    tiles = [] if fixed else other_tiles(_written(program, kernel, constants, schedule), target)
-    return [
-        base,
-        *(_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
-    ]
-
-
-@functools.lru_cache(maxsize=32)
-def _straddling(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
-) -> _Refusable:
-    """The candidates with `straddle=true`; none, and why, if it is refused."""
-    more = {"straddle": "true"}
-    try:
-        found = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
-    except PkcError as error:
-        return [], _reasons(error)
-    return [_Candidate({**one.settings, **more}, one.kernel) for one in found], []
-
-
-def _by_copy_engines(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
-) -> _Refusable:
-    """The candidate with operands that copy engines fetch; none, and why, if it is refused."""
-    more = {**settings, "overlap": "copy_engine"}
-    try:
-        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
-    except PkcError as error:
-        return [], _reasons(error)
-
-
-@functools.lru_cache(maxsize=32)
-def _in_one_shot(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
-) -> list[_Candidate]:
-    """The candidates whose sums each rank adds up itself, if there are sums that all ranks get."""
-    base, *_ = tiles = _candidates(program, kernel, constants, schedule, target)
-    one_shot = _replanned(base, {ALL_REDUCE: "one_shot"}).kernel
-    if not any(isinstance(op, AccumulateOp) and is_one_shot(one_shot, op) for op in one_shot.walk()):
-        return []
-    return [_replanned(one, {ALL_REDUCE: "one_shot"}) for one in tiles]
-
-
-@functools.lru_cache(maxsize=32)
-def _in_packets(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
-) -> list[_Candidate]:
-    """The candidates that send in packets what they can, sums in one shot and in two."""
-    base, *_ = tiles = _candidates(program, kernel, constants, schedule, target)
-    if not any(map(in_packets, _replanned(base, {PACKETS: "true"}).kernel.walk())):
-        return []
-    several = [*tiles, *_in_one_shot(program, kernel, constants, schedule, target)]
-    return [_replanned(one, {PACKETS: "true"}) for one in several]
-
-
-def _replanned(candidate: _Candidate, more: Mapping[str, str]) -> _Candidate:
-    """A candidate with more in its schedule, of which only sums and packets are planned."""
-    module = candidate.kernel.parent_op()
-    assert isinstance(module, ModuleOp)
-    (kernel,) = (op for op in module.clone().ops if isinstance(op, KernelOp))
-    kernel.attributes["schedule"] = schedule_attr({**kernel.schedule, **from_options(more)})
-    PlanPackets().run(kernel)
-    return _Candidate({**candidate.settings, **more}, kernel)
-
-
-def _with_separate_sms(
-    program: tree.Program,
-    kernel: str,
-    constants: _Items,
-    schedule: _Options,
-    settings: Mapping[str, str],
-    target: Target,
-) -> list[_Candidate]:
-    """The candidates whose operands SMs fetch that do nothing else."""
-    found: list[_Candidate] = []
-    for count in target.tuning.separate_sms:
-        more = {**settings, "overlap": "inter_sm", "comm_sms": str(count)}
-        found.append(_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})))
-    return found
-
-
-def _reasons(error: PkcError) -> list[str]:
-    return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
-
-
-_Refusable = tuple[list["_Candidate"], list[str]]
-
-
 def _has_short_shards(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> bool:
     """Whether shards are shorter than the longest blocks, which then could straddle."""
     kinds = (argument.type for argument in kernel.body.block.args)
@@ -442,29 +338,3 @@ def _fetches(kernel: KernelOp) -> bool:
     remote = [op for op in kernel.walk() if planned(op)]
     staged = (isinstance(op, LoadOp) or (isinstance(op, GatherOp) and not whole_rows(op)) for op in remote)
     return bool(remote) and all(staged) and all(planned(op) == "inter_sm" for op in remote)
-
-
-def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
-    """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
-    return _after(program, kernel, constants, schedule, (PlanOverlap(), StraddleShards(), PlanPackets(), SkipBlocks()))
-
-
-@functools.lru_cache(maxsize=32)
-def _written(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> KernelOp:
-    """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so."""
-    return _after(program, kernel, constants, dict(schedule), (PlanOverlap(), StraddleShards(), PlanPackets()))
-
-
-def _after(
-    program: tree.Program,
-    kernel: str,
-    constants: _Items,
-    schedule: Mapping[str, str],
-    passes: Sequence[KernelPass],
-) -> KernelOp:
-    module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
-    masked = any(isinstance(op, SelectOp) for op in module.walk())
-    steps = [step for step in passes if masked or not isinstance(step, SkipBlocks)]
-    run_pipeline(module, steps, verify=False)
-    (found,) = (op for op in module.ops if isinstance(op, KernelOp))
-    return found

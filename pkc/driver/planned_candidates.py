@@ -1,0 +1,157 @@
+"""The schedules that the autoschedule chooses among, and kernels planned with each as far as estimates ask for it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import AccumulateOp
+from pkc.dialect.elementwise import SelectOp
+from pkc.dialect.program import KernelOp
+from pkc.driver.candidates import other_tiles
+from pkc.driver.compiler import Number
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.schedule import TILE, from_options, schedule_attr
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, in_packets, is_one_shot
+from pkc.passes.roles.straddle_shards import StraddleShards
+from pkc.passes.run import run_pipeline
+from pkc.passes.tile.skip_blocks import SkipBlocks
+from pkc.targets.target import Target
+
+Items = tuple[tuple[str, Number], ...]
+Options = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel as it is planned with `settings` in its schedule beside what the program and the caller set."""
+
+    settings: Mapping[str, str]
+    kernel: KernelOp
+
+
+_Refusable = tuple[list[Candidate], list[str]]
+
+
+@functools.lru_cache(maxsize=32)
+def candidates(
+    program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
+) -> list[Candidate]:
+    """The kernel as the program has it, then with each combination of tiles that it could have."""
+    base = Candidate({}, _planned(program, kernel, constants, dict(schedule)))
+    fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
+    tiles = [] if fixed else other_tiles(written_as(program, kernel, constants, schedule), target)
+    return [
+        base,
+        *(Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
+    ]
+
+
+@functools.lru_cache(maxsize=32)
+def straddling(program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target) -> _Refusable:
+    """The candidates with `straddle=true`; none, and why, if it is refused."""
+    more = {"straddle": "true"}
+    try:
+        found = candidates(program, kernel, constants, (*schedule, *more.items()), target)
+    except PkcError as error:
+        return [], _reasons(error)
+    return [Candidate({**one.settings, **more}, one.kernel) for one in found], []
+
+
+def by_copy_engines(
+    program: tree.Program, kernel: str, constants: Items, schedule: Options, settings: Mapping[str, str]
+) -> _Refusable:
+    """The candidate with operands that copy engines fetch; none, and why, if it is refused."""
+    more = {**settings, "overlap": "copy_engine"}
+    try:
+        return [Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
+    except PkcError as error:
+        return [], _reasons(error)
+
+
+@functools.lru_cache(maxsize=32)
+def in_one_shot(
+    program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
+) -> list[Candidate]:
+    """The candidates whose sums each rank adds up itself, if there are sums that all ranks get."""
+    base, *_ = tiles = candidates(program, kernel, constants, schedule, target)
+    one_shot = _replanned(base, {ALL_REDUCE: "one_shot"}).kernel
+    if not any(isinstance(op, AccumulateOp) and is_one_shot(one_shot, op) for op in one_shot.walk()):
+        return []
+    return [_replanned(one, {ALL_REDUCE: "one_shot"}) for one in tiles]
+
+
+@functools.lru_cache(maxsize=32)
+def sent_in_packets(
+    program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
+) -> list[Candidate]:
+    """The candidates that send in packets what they can, sums in one shot and in two."""
+    base, *_ = tiles = candidates(program, kernel, constants, schedule, target)
+    if not any(map(in_packets, _replanned(base, {PACKETS: "true"}).kernel.walk())):
+        return []
+    several = [*tiles, *in_one_shot(program, kernel, constants, schedule, target)]
+    return [_replanned(one, {PACKETS: "true"}) for one in several]
+
+
+def _replanned(candidate: Candidate, more: Mapping[str, str]) -> Candidate:
+    """A candidate with more in its schedule, of which only sums and packets are planned."""
+    module = candidate.kernel.parent_op()
+    assert isinstance(module, ModuleOp)
+    (kernel,) = (op for op in module.clone().ops if isinstance(op, KernelOp))
+    kernel.attributes["schedule"] = schedule_attr({**kernel.schedule, **from_options(more)})
+    PlanPackets().run(kernel)
+    return Candidate({**candidate.settings, **more}, kernel)
+
+
+def with_separate_sms(
+    program: tree.Program,
+    kernel: str,
+    constants: Items,
+    schedule: Options,
+    settings: Mapping[str, str],
+    target: Target,
+) -> list[Candidate]:
+    """The candidates whose operands SMs fetch that do nothing else."""
+    found: list[Candidate] = []
+    for count in target.tuning.separate_sms:
+        more = {**settings, "overlap": "inter_sm", "comm_sms": str(count)}
+        found.append(Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})))
+    return found
+
+
+def _reasons(error: PkcError) -> list[str]:
+    return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
+
+
+def _planned(program: tree.Program, kernel: str, constants: Items, schedule: Mapping[str, str]) -> KernelOp:
+    """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
+    return _after(program, kernel, constants, schedule, (PlanOverlap(), StraddleShards(), PlanPackets(), SkipBlocks()))
+
+
+@functools.lru_cache(maxsize=32)
+def written_as(program: tree.Program, kernel: str, constants: Items, schedule: Options) -> KernelOp:
+    """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so."""
+    return _after(program, kernel, constants, dict(schedule), (PlanOverlap(), StraddleShards(), PlanPackets()))
+
+
+def _after(
+    program: tree.Program,
+    kernel: str,
+    constants: Items,
+    schedule: Mapping[str, str],
+    passes: Sequence[KernelPass],
+) -> KernelOp:
+    module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
+    masked = any(isinstance(op, SelectOp) for op in module.walk())
+    steps = [step for step in passes if masked or not isinstance(step, SkipBlocks)]
+    run_pipeline(module, steps, verify=False)
+    (found,) = (op for op in module.ops if isinstance(op, KernelOp))
+    return found
