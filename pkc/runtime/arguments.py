@@ -80,8 +80,11 @@ def fingerprint(value: Any, pointers: list[int]) -> object:
 def tensors(arguments: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, int]]:
     """The parameter of each tensor, and its position in a list, in the order of the pointers of `fingerprint`."""
     for name, value in arguments:
-        items: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
-        yield from ((name, at) for at, item in enumerate(items) if hasattr(item, "data_ptr"))
+        if hasattr(value, "data_ptr"):
+            yield name, 0
+        elif isinstance(value, list | tuple):
+            items = cast("Sequence[Any]", value)
+            yield from ((name, at) for at, item in enumerate(items) if hasattr(item, "data_ptr"))
 
 
 def bind(interface: Interface, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
@@ -174,7 +177,7 @@ class _Binder:
         if len(shape) != len(parameter.dims) or address % _ALIGNMENT:
             return None
         count = 1
-        for dim, extent, stride in zip(parameter.dims[::-1], shape[::-1], strides[::-1], strict=True):
+        for dim, extent, stride in zip(reversed(parameter.dims), reversed(shape), reversed(strides), strict=True):
             # The stride of a single position is never used.
             if (stride != count and extent > 1) or (dim != extent if type(dim) is int else dim == RANKS):
                 return None

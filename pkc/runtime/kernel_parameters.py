@@ -21,7 +21,7 @@ from pkc.codegen.artifact import (
     TensorMaps,
 )
 from pkc.dialect.types import RANKS
-from pkc.runtime.arrays import memory_shape, row_major
+from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.tensor_map import MAP_BYTES, Memory, move, tilings
 
@@ -80,17 +80,18 @@ class KernelParameters:
         of.write(self._memory, self._at, *[get(values) for get in of.getters])
         memories = {array.name: _memory(array, values) for array in of.mapped}
         for field, offset in of.maps:
-            memory, address = memories[field.array], self.address + offset
+            array, address = field.array, self.address + offset
+            memory, second = memories[array], address + MAP_BYTES
             whole, rest = tilings(memory, field.box, field.swizzle, field.split)
             whole.check()
             whole.encode(address)
             if rest is whole:
-                ctypes.memmove(address + MAP_BYTES, address, MAP_BYTES)
+                ctypes.memmove(second, address, MAP_BYTES)
             else:
                 rest.check()
-                rest.encode(address + MAP_BYTES)
-            self._maps.append((field.array, address, whole.address - memory.address))
-            self._maps.append((field.array, address + MAP_BYTES, rest.address - memory.address))
+                rest.encode(second)
+            first = memory.address
+            self._maps += (array, address, whole.address - first), (array, second, rest.address - first)
 
     def move(self, array: str, address: int) -> None:
         """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
@@ -160,17 +161,21 @@ def _getter(field: _Plain) -> Callable[[Values], int | float]:
 
 
 def _memory(parameter: ArrayParameter, values: Values) -> Memory:
-    extents = extents_of(parameter, values.dims)
-    size = ELEMENTS[parameter.dtype].bytes
-    shape = memory_shape(extents, parameter.shard, values.dims[RANKS])
+    dims = values.dims
+    extents = extents_of(parameter, dims)
+    shape = extents if parameter.shard is None else memory_shape(extents, parameter.shard, dims[RANKS])
+    stride, strides = ELEMENTS[parameter.dtype].bytes, list[int]()
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= extent
     return Memory(
         parameter.name,
         parameter.dtype,
         values.addresses[parameter.name],
         extents,
-        tuple([size * stride for stride in row_major(shape)]),
+        tuple(reversed(strides)),
         parameter.dims,
-        values.dims[RANKS],
+        dims[RANKS],
         None if parameter.layout == "private" else values.heap_stride,
         parameter.shard is not None,
     )
