@@ -9,6 +9,13 @@ from typing import Any
 
 import click
 
+EXIT_STATUSES = """\b
+Exit status:
+  0  all is well
+  1  the program has errors, or its result is wrong
+  2  the command line could not be understood
+"""
+
 SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
 
 
