@@ -249,7 +249,11 @@ def _check_matmul_types(left: Tile, right: Tile, span: Span) -> None:
             raise PkcError(BadMatmul(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
     eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
     if left.dtype != right.dtype and not eight_bit:
-        raise PkcError(BadMatmul(span, str(left), str(right), "both operands must have one type"))
+        # What has 8 bits is widened, f32 is rounded beside 16 bits; of bf16 and f16 the right one follows the left.
+        sides = (("left", right), ("right", left))
+        which, other = sides[0] if left.dtype == f32 or left.dtype in EIGHT_BIT else sides[1]
+        hint = f"give the {which} operand the type of the other: `cast(x, {dtype_name(other.dtype)})`"
+        raise PkcError(BadMatmul(span, str(left), str(right), "both operands must have one type", hint))
 
 
 def _fold_unary(op: str, value: float) -> float | bool:

@@ -171,6 +171,14 @@ def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> No
     frame.emit(access.ScatterAccumulateOp(tile, array.ssa, rows, place.indices), span)
 
 
+def _axes_hint(value: Tile, place: Place, span: Span) -> str:
+    if not place.axes:
+        return "one element is a scalar: `rowsum(x)` of a row, `zeros(f32)` to begin a sum"
+    if set(value.axes) != set(place.axes):
+        return ""
+    return "store it without `.T`" if span.text.endswith(".T") else "store the transpose: `.T`"
+
+
 def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
     """The value of `node` as a tile of the array's type and the place's axes."""
     span = node.span
@@ -187,7 +195,7 @@ def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
             return value.ssa
         in_order = [axis for axis in place.axes if axis in value.axes] == list(value.axes)
         if not in_order:
-            hint = "store the transpose: `.T`" if set(value.axes) == set(place.axes) else ""
+            hint = _axes_hint(value, place, span)
             raise PkcError(StoredAxesDiffer(span, axes_text(value.axes), axes_text(place.axes), hint))
     base = f32 if wanted == "float" else i32
     tile = frame.tile(value, base, place.axes, span)

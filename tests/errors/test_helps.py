@@ -48,6 +48,11 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys([f"PK443-{name}" for name in ("copy-engine", "none", "part", "push", "read")], _STRADDLE),
     "PK443-table": Followed(without=("straddle", "overlap"), said="leave `straddle` out"),
     **dict.fromkeys([f"PK442-{name}" for name in ("carried", "inner", "none", "several", "table")], _WHOLE),
+    **dict.fromkeys(
+        ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
+    ),
+    "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
+    "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),
     "PK434-branch": Followed(
         edits=(("t = X[m]\n", "t = X[m] * 2.0\n"), ("t = Y[m]\n", "t = Y[m] * 2.0\n"), ("= t * 2.0", "= t")),
         said="compute with it in the same iteration or branch",
@@ -111,9 +116,11 @@ OTHER = {
 """Helps that no replacement follows."""
 
 PROGRAMS = {
-    path.stem: path for path in sorted(HERE.glob("*.pk")) if "PK430" <= path.name < "PK477" or path.name[:5] == "PK510"
+    path.stem: path
+    for path in sorted(HERE.glob("*.pk"))
+    if "PK430" <= path.name < "PK477" or path.name[:5] == "PK510" or path.stem in FOLLOWED
 }
-"""What is refused on the way to the machine level."""
+"""What is refused on the way to the machine level, and some of what is before."""
 
 
 def refused(name: str) -> tuple[str, dict[str, str], str]:
