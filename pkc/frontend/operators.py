@@ -148,7 +148,9 @@ def matmul(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
             raise PkcError(BadMatmul(span, str(left), str(right), what, "index the array with blocks to get a tile"))
     assert isinstance(left, Tile) and isinstance(right, Tile)
     if len(left.axes) != 2 or len(right.axes) != 2:
-        raise PkcError(BadMatmul(span, str(left), str(right), "each operand has two axes"))
+        hint = "a matrix and a vector: `rowsum(a * x)`" if len(left.axes) == 2 and len(right.axes) == 1 else ""
+        hint = hint or "numbers, not blocks, for other axes: `tasks(B, ...)`"
+        raise PkcError(BadMatmul(span, str(left), str(right), "each operand has two axes", hint))
     _check_matmul_types(left, right, span)
     inner, other = left.axes[1], right.axes[0]
     if inner != other:

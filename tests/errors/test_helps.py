@@ -85,6 +85,14 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK510-scatter": _ANYHOW,
     "PK510-store-add": _ANYHOW,
+    "PK510-table": Followed(
+        edits=(
+            ("Y: bf16[M, N]", "T: i32[M].scratch(), Y: bf16[M, N]"),
+            ("    for m, n", "    for m in tasks(blocks(M, 16)):\n        T[m] = rowmax(S[m, :])\n    for m, n"),
+            ("rowmax(S[m, :]), n", "T[m], n"),
+        ),
+        said="store the table",
+    ),
     "PK510-transpose": Followed(edits=(("(A[m, :] @ B[:, n]).T", "B[:, n].T @ A[m, :].T"),), said="`b.T @ a.T`"),
     "PK510-whole": Followed(
         edits=(

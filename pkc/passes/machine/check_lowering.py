@@ -8,17 +8,27 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import AnyMmaOp, BroadcastOp, ClipOp, TransposeOp, tile_type
+from pkc.dialect.tile import (
+    AnyMmaOp,
+    BroadcastOp,
+    ClipOp,
+    FullOp,
+    PositionsOp,
+    SplatOp,
+    TransposeOp,
+    tile_type,
+)
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
 from pkc.location import span_of
+from pkc.passes.analysis.dependence import maker
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
@@ -73,6 +83,8 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
             yield _refused(op, target, "an index or a count that is read from an array which the kernel writes", hint)
         elif isinstance(op, AddToArrayOp | ScatterAddOp):
             yield from _sum_in_memory(kernel, op, target)
+        elif isinstance(op, GatherOp):
+            yield from _table(op.rows, target)
         elif isinstance(op, TasksOp) and not is_spread(op) and not mmas:
             yield from _registers(op, target)
         elif isinstance(op, TasksOp) and is_pointwise(op) and not only_moves(role):
@@ -253,6 +265,21 @@ def _broadcast(op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], target: T
 
 
 # Memory
+
+
+def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:
+    """Numbers of rows that threads cannot evaluate one by one."""
+    op = rows.owner
+    if isinstance(op, ConsumeOp | LoadOp | FullOp | SplatOp) or (isinstance(op, PositionsOp) and not op.zigzag):
+        return
+    if isinstance(op, Operation) and (isinstance(op, BroadcastOp | ClipOp) or is_table(op)):
+        for operand in op.operands:
+            if isinstance(operand.type, TileType):
+                yield from _table(operand, target)
+        return
+    what = "rows picked by a table that is reduced, converted or carried by a loop"
+    hint = "store the table to an array of i32 first, and load it in other `tasks`"
+    yield _refused(maker(rows), target, what, hint, size_text(tile_type(rows)))
 
 
 def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | ScatterAddOp, target: Target) -> Iterator[NotLowered]:
