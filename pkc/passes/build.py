@@ -45,6 +45,15 @@ def add_parameter(kernel: KernelOp, name: str, kind: Attribute, location: Locati
     return argument
 
 
+def drop_parameter(kernel: KernelOp, argument: BlockArgument) -> None:
+    """Take a parameter away that nothing uses: scratch memory, which its caller does not give."""
+    entries = list(kernel.arg_attrs)
+    del entries[argument.index]
+    kernel.arg_attrs = ArrayAttr(entries)
+    kernel.body.block.erase_arg(argument)
+    kernel.function_type = FunctionType.from_lists([arg.type for arg in kernel.body.block.args], [])
+
+
 def mark_fresh(kernel: KernelOp, array: SSAValue) -> None:
     """Say of an array that sums begin at zero in it, if the kernel reads it too."""
     assert isinstance(array, BlockArgument)

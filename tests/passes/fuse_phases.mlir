@@ -3,6 +3,9 @@
 
 // In the blocks of the sum, whatever blocks the phase had; what else it loads comes first. The sum is not stored.
 // CHECK-LABEL: pk.kernel @bias
+// CHECK-SAME: "slots"
+// CHECK-NOT: pk.name = "S"
+// CHECK-SAME: pk.name = "b"
 // CHECK: pk.role communicator
 // CHECK: pk.tasks (%i, %j)
 // CHECK: %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>

@@ -17,7 +17,7 @@ from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
 from pkc.dialect.types import BlockType, Layout, TileType
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.build import phase_of
+from pkc.passes.build import drop_parameter, phase_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.remarks import missed
@@ -30,7 +30,7 @@ class FusePhases(KernelPass):
     element: an epilogue behind the sum begins as soon as its tile is complete, and the sum stays in registers.
 
     The later phase goes through the blocks of this rank's shard, in blocks of any size. Where nothing else reads the
-    sum, and it is scratch memory, it is not stored.
+    sum, and it is scratch memory, it is not stored, and takes no memory.
 
     Before:
 
@@ -220,6 +220,7 @@ class _Fusion:
         if self.kernel.is_scratch(array) and all(use.operation is self.store for use in array.uses):
             self.store.detach()
             self.store.erase()
+            drop_parameter(self.kernel, array)
 
     def _copy(self, op: Operation, around: Block, place: Operation, known: dict[SSAValue, SSAValue]) -> None:
         copy = type(op).create(
