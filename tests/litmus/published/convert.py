@@ -42,7 +42,9 @@ class _Conversion:
     def __init__(self, test: PtxTest) -> None:
         self.test = test
         _refuse(test)
-        self._bodies = {thread.name: tuple(_constants(_spins(thread.body))) for thread in test.threads}
+        self._bodies = {
+            thread.name: tuple(_constants(_spins(thread.body), _begun(test, thread))) for thread in test.threads
+        }
         self._ranks = numbered([str(thread.gpu) for thread in test.threads])
         self._proxy = self._the_proxy()
         self._counters = {name: found for name in self._locations() if (found := self._values(name)) is not None}
@@ -320,7 +322,7 @@ def _ring(i: Instruction, number: int, first: str, second: str) -> str:
 
 def _refuse(test: PtxTest) -> None:
     """Say of a test what pkc has no notion of."""
-    if test.initial:
+    if any(":" not in name for name in test.initial):
         raise NotModelled("memory begins with other values than 0")
     used = {place for thread in test.threads for i in thread.body for place in (_reads(i), _writes(i))}
     if any(_is_synonym(test, name) for name in used):
@@ -337,8 +339,8 @@ def _refuse(test: PtxTest) -> None:
                 raise NotModelled("an atomic operation that gives a value")
             if i.op in ("atom", "red") and i.words[-1] != "add":
                 raise NotModelled("an atomic operation other than an addition")
-            if i.op == "bar" and any(not operand.isdigit() for operand in i.operands):
-                raise NotModelled("a barrier that a register names")
+            if i.op == "bar" and any(operand in _loaded(thread) for operand in i.operands):
+                raise NotModelled("a barrier that a loaded value names")
             if i.op in ("add", "sub", "mul", "div"):
                 raise NotModelled("arithmetic")
 
@@ -391,15 +393,26 @@ def _spin(body: Sequence[Instruction], at: int) -> tuple[int, Instruction] | Non
     return at + 5, Instruction(("spin", *load.words[1:]), (*load.operands, "1" if value == "0" else value))
 
 
-def _constants(body: Iterator[Instruction]) -> Iterator[Instruction]:
-    """Without `ld r0, 1`, whose value stands where the register was stored; `atom` that gives nothing is `red`."""
-    known: dict[str, str] = {}
+def _begun(test: PtxTest, thread: PtxThread) -> dict[str, str]:
+    """What the registers of a thread hold at first, but those that it loads."""
+    used = {operand for i in thread.body for operand in i.operands if operand[:1] == "r"} - _loaded(thread)
+    return {name: str(test.initial.get(f"{thread.name}:{name}", 0)) for name in used}
+
+
+def _loaded(thread: PtxThread) -> set[str]:
+    return {i.operands[0] for i in thread.body if i.op in (*_LOADS, "atom", "add", "sub", "mul", "div")}
+
+
+def _constants(body: Iterator[Instruction], known: dict[str, str]) -> Iterator[Instruction]:
+    """With what is known of registers in their place, also by `ld r0, 1`; `atom` that gives nothing is `red`."""
     for i in body:
         if i.words == ("ld",):
             known[i.operands[0]] = i.operands[1]
             continue
         if i.op == "atom":
             i = Instruction(("red", *i.words[1:]), i.operands[1:])
+        if i.op == "bar":
+            i = Instruction(i.words, tuple(known.get(operand, operand) for operand in i.operands))
         if _writes(i):
             i = Instruction(i.words, (i.operands[0], *[known.get(operand, operand) for operand in i.operands[1:]]))
         elif i.op in (*_LOADS, "spin"):

@@ -203,7 +203,7 @@ def test_without_a_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
         ("sust.weak data, r7", "st.weak data, r7", "stores through the surface proxy"),
         ("atom.acq_rel.sys.add r0, ready, 1", "ld.acquire.sys r0, ready", "an atomic operation that gives a value"),
         ("red.release.sys.or ready, 1", "st.release.sys ready, 1", "an atomic operation other than an addition"),
-        ("bar.cta.sync 1, r0", "ld.weak r1, data", "a barrier that a register names"),
+        ("bar.cta.sync 1, r0", "ld.weak r1, data", "a barrier that a loaded value names"),
         ("add r1, r0, 1", "ld.weak r1, data", "arithmetic"),
         ("bne r0, 1, LC09", "ld.weak r1, data", "what a thread does depends on a value that it reads"),
         ("P1:r0 == P1:r1", "P1:r0 == 1", "two registers are compared"),
