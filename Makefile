@@ -17,7 +17,7 @@ QUICK := $(wildcard tests/passes/*.mlir) tests/passes/test_passes.py tests/passe
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
 
-.PHONY: demo check test test-long test-gpu lint types golden bench-report site clean
+.PHONY: demo check test test-long test-gpu lint types golden bench-report site wheel clean
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
@@ -68,6 +68,10 @@ bench-report:
 site:
 	@$(MAKE) --no-print-directory EXTRAS=docs .venv/.with-docs
 	$(BIN)/mkdocs build --strict --quiet
+
+# The sdist, the wheel made of it, and the demo in an environment that has this wheel alone.
+wheel: $(DEV)
+	$(BIN)/python -m pytest -q -m long tests/test_wheel.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache pkc/*/.ruff_cache .hypothesis

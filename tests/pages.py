@@ -1,7 +1,8 @@
 """Runs what a page of the docs shows.
 
-- The blocks of Python, one after the other, as one program.
-- Files: blocks whose first line is ```` ```pk title="NAME" ````.
+- The blocks of Python, one after the other, as one program; the kernels in it compile.
+- Kernels: blocks of `pk` compile.
+- Files: blocks whose first line is ```` ```pk title="NAME" ```` or, of Python, `python title="NAME"`.
 - Commands: in blocks of `console`, lines that begin with `$ pkc`; below each its output, in which `...` stands for any
   number of lines. Commands of others are not run.
 """
@@ -13,6 +14,11 @@ import runpy
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+
+from pkc import Kernel
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 
 ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -27,7 +33,7 @@ def blocks(page: str, kind: str) -> list[tuple[str, str]]:
 
 def write_files(page: str, folder: Path) -> None:
     """Put the files that a page shows into a folder, beside the examples."""
-    for title, text in blocks(page, "pk"):
+    for title, text in [*blocks(page, "pk"), *blocks(page, "python")]:
         if title:
             (folder / title).write_text(text, encoding="utf-8")
     (folder / "examples").symlink_to(ROOT / "examples")
@@ -35,11 +41,21 @@ def write_files(page: str, folder: Path) -> None:
 
 def run_python(page: str, folder: Path) -> int:
     """Run the Python of a page, in the current folder; how many blocks that is."""
-    texts = [text for _, text in blocks(page, "python")]
+    texts = [text for title, text in blocks(page, "python") if not title]
     if texts:
         program = folder / f"{Path(page).stem}_page.py"
         program.write_text("\n".join(texts), encoding="utf-8")
-        runpy.run_path(str(program))
+        for found in runpy.run_path(str(program)).values():
+            assert not isinstance(found, Kernel) or found.ir()
+    return len(texts)
+
+
+def compile_kernels(page: str) -> int:
+    """Compile the kernels that a page shows, as far as the checks of the language; how many blocks that is."""
+    texts = [text for _, text in blocks(page, "pk")]
+    for text in texts:
+        for kernel in (program := parse_text(Source(page, text).remember())).kernels:
+            compile_program(program, kernel=kernel.name)
     return len(texts)
 
 

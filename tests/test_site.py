@@ -14,8 +14,34 @@ from tools import gallery, site
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-QUICK = ("index.md", "editors.md", "from_triton.md", "from_thunderkittens.md", "from_nccl.md")
-PAGES = sweep((*QUICK, "tutorial.md", "races.md", "timeline.md"), QUICK.__contains__)
+QUICK = (
+    "index.md",
+    "editors.md",
+    "from_triton.md",
+    "from_thunderkittens.md",
+    "from_nccl.md",
+    "language.md",
+    "gallery.md",
+)
+SLOW = (
+    "tutorial.md",
+    "races.md",
+    "timeline.md",
+    "checks.md",
+    "machine.md",
+    "passes.md",
+    "performance.md",
+    "simulator.md",
+    "targets.md",
+)
+PAGES = sweep((*QUICK, *SLOW), QUICK.__contains__)
+ELSEWHERE = {
+    "architecture.md": "lines of pkc",
+    "testing.md": "a line of the tests",
+    "pytorch.md": "run on GPUs: tests/gpu/test_training.py",
+    "runtime.md": "for GPUs: tests/test_pages.py",
+}
+"""Pages whose Python is no program to run here."""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -24,7 +50,7 @@ def test_what_a_page_shows_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     pages.write_files(page, tmp_path)
-    ran = pages.run_python(page, tmp_path)
+    ran = pages.run_python(page, tmp_path) + pages.compile_kernels(page)
     capsys.readouterr()
     for argv, shown in pages.commands(page):
         main(argv)
@@ -33,6 +59,18 @@ def test_what_a_page_shows_runs(
         assert pages.matches(shown, lines), f"{page}: {argv}\n" + "\n".join(lines)
         ran += 1
     assert ran
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+def test_nothing_that_could_run_is_left_out(page: Path) -> None:
+    """Programs and commands are in blocks that `test_what_a_page_shows_runs` runs, or listed; others say `text`, as
+    what needs several GPUs does, or are kernels of tests that read their page."""
+    shown = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    kinds = {kind for kind, _ in shown}
+    assert not kinds & {"python", "pk", "console"} or page.name in {*QUICK, *SLOW, *ELSEWHERE}
+    for kind, text in shown:
+        if not kind and page.name not in ("cookbook.md", "language.md"):
+            assert not re.search(r"^(?:\$ )?pkc |^(?:kernel|def) \w+\(", text, re.MULTILINE), text
 
 
 def test_output_that_differs_is_found() -> None:

@@ -1,9 +1,10 @@
-"""The wheel in an environment of its own: no compiler, no torch, no CUDA."""
+"""The sdist, the wheel that is made of it, and that in an environment of its own: no compiler, no torch, no CUDA."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -24,13 +25,21 @@ def run(*command: str | Path, folder: Path) -> str:
 
 @pytest.mark.long
 def test_a_wheel_in_a_clean_environment(tmp_path: Path) -> None:
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT, folder=tmp_path)
+    run(sys.executable, "-m", "venv", tmp_path / "env", folder=tmp_path)
+    run(sys.executable, "-m", "venv", tmp_path / "builder", folder=tmp_path)
+    builder, commands = tmp_path / "builder" / "bin", tmp_path / "env" / "bin"
+    run(builder / "pip", "install", "-q", "hatchling>=1.27", folder=tmp_path)
+    run(builder / "hatchling", "build", "-t", "sdist", "-d", tmp_path / "built", folder=ROOT)
+    sdist = tmp_path / "built" / f"pkc-{VERSION}.tar.gz"
+    with tarfile.open(sdist) as packed:
+        kept = {name.partition("/")[2] for name in packed.getnames()}
+    tracked = set(run("git", "ls-files", "pkc", "docs", "examples", "tests", folder=ROOT).splitlines())
+    assert tracked | {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml"} <= kept
+    run(builder / "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, sdist, folder=tmp_path)
     (wheel,) = tmp_path.glob(f"pkc-{VERSION}-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "pkc/frontend/grammar.lark" in names and "pkc/py.typed" in names
+    assert {name for name in tracked if name.startswith("pkc/")} <= set(names)
     assert not [name for name in names if name.startswith(("tests/", "tools/", "docs/"))]
-    run(sys.executable, "-m", "venv", tmp_path / "env", folder=tmp_path)
-    commands = tmp_path / "env" / "bin"
     run(commands / "pip", "install", "-q", wheel, folder=tmp_path)
     shown = run(commands / "pkc", "run", ROOT / "examples" / "gemm_rs.pk", "--ranks", "8", folder=tmp_path)
     assert shown.splitlines()[-1].startswith("ok: ")

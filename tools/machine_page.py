@@ -31,7 +31,7 @@ def page(text: str, *names: str) -> str:
 def _resources() -> str:
     """What the machine code of a GEMM takes, by NVRTC."""
     told = resources(build_kernel(compile_program(load_program(KERNEL), level="machine").kernel))
-    return f"```\n$ pkc compile examples/gemm.pk --emit cubin -o gemm.cubin --explain\n...\n{told}\n```\n"
+    return f"```console\n$ pkc compile examples/gemm.pk --emit cubin -o gemm.cubin --explain\n...\n{told}\n```\n"
 
 
 def _loop() -> str:

@@ -75,9 +75,9 @@ def _table(found: Sequence[Line]) -> Iterator[str]:
             continue
         name = f"{'  ' * line.depth}{line.name}"
         times = "" if line.count == 0 or line.depth == 0 else f"{line.count:g}"
-        numbers = "".join(f" {value:8.1f}" for value in (line.each.min(), np.median(line.each), line.each.max()))
+        numbers = "".join(f" {value:z8.1f}" for value in (line.each.min(), np.median(line.each), line.each.max()))
         ends = (_median(line.first, 8), _median(line.last, 10))
-        yield f"{name:36} {times:>5} {line.share:6.1%}{numbers} {' '.join(ends)}  {line.line}".rstrip()
+        yield f"{name:36} {times:>5} {line.share:z6.1%}{numbers} {' '.join(ends)}  {line.line}".rstrip()
 
 
 def _median(values: Floats, width: int) -> str:
