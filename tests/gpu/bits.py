@@ -48,6 +48,7 @@ def batch(job: Job) -> Pairs:
         _, (some,) = operators.fused_all_gather_matmul(few, [b], 0, group, return_A=False)
         for rank in range(job.ranks):
             yield "all-gather + matmul", some[rank * rows :][:rows], product[rank * 640 :][:rows]
+    yield from _experts(job)
     q, k, v, grad = (job.draw(seed, 3, 4, 400, 128)[job.rank] for seed in (88, 89, 90, 91))
     for causal in (False, True):
         out, _ = operators.attention(q, k, v, causal)
@@ -57,6 +58,19 @@ def batch(job: Job) -> Pairs:
     few, _ = operators.attention(q[:, :, :100].contiguous(), k, v)
     yield "rows of attention", few, operators.attention(q, k, v)[0][:, :, :100]
     yield "gradients of rows", _gradients(job, q[:1], k[:1], v[:1], grad[:1])[0], _gradients(job, q, k, v, grad)[0][:1]
+
+
+def _experts(job: Job) -> Pairs:
+    """Tokens of a mixture of experts among other numbers of tokens."""
+    x, logits = job.draw(101, 96, 128)[job.rank], job.draw(102, 96, 2 * job.ranks)[job.rank].float()
+    weights, choices = logits.topk(2, -1)
+    experts = [job.draw(seed, 2, *shape)[job.rank] for seed, shape in ((103, (128, 192)), (104, (128, 192)))]
+    experts.append(job.draw(105, 2, 192, 128)[job.rank])
+    given = x, choices.int(), weights
+    whole = job.operators.moe_mlp(*given, *experts, job.group)
+    for rows in (8, 33):
+        few = [tensor[:rows].contiguous() for tensor in given]
+        yield "moe_mlp", job.operators.moe_mlp(*few, *experts, job.group), whole[:rows]
 
 
 def gathered(job: Job) -> Pairs:
