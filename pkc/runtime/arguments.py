@@ -97,6 +97,7 @@ class _Binder:
         self._interface, self._mesh, self._kernel = interface, mesh, interface.name
         self._found: dict[str, tuple[int, str, int]] = {}
         """The dimensions so far, with the array that shows each, empty if it is set, and the rank."""
+        self._only = mesh.local[0] if len(mesh.local) == 1 else None
         self._taken: dict[int, list[Span]] = {rank.rank: [] for rank in mesh.local}
         """By rank, the memory of the arguments so far."""
 
@@ -168,23 +169,32 @@ class _Binder:
 
     def _tensor(self, parameter: ArrayParameter, value: Any) -> int | None:
         """The address of a tensor that fits on the only rank; `None` if it is none, or does not fit."""
-        if len(self._mesh.local) != 1 or not hasattr(value, "data_ptr"):
+        rank = self._only
+        if rank is None or not hasattr(value, "data_ptr"):
             return None
-        (rank,), device = self._mesh.local, value.device
+        device, dims = value.device, parameter.dims
         if device.index != rank.device or device.type != "cuda" or element_name(value.dtype) != parameter.dtype:
             return None
         shape, strides, address = value.shape, value.stride(), value.data_ptr()
-        if len(shape) != len(parameter.dims) or address % _ALIGNMENT:
+        if len(shape) != len(dims) or address % _ALIGNMENT:
             return None
+        new: dict[str, int] = {}
         count = 1
-        for dim, extent, stride in zip(reversed(parameter.dims), reversed(shape), reversed(strides), strict=True):
+        for axis in range(len(dims) - 1, -1, -1):
+            dim, extent = dims[axis], shape[axis]
             # The stride of a single position is never used.
-            if (stride != count and extent > 1) or (dim != extent if type(dim) is int else dim == RANKS):
+            if strides[axis] != count and extent > 1:
                 return None
             count *= extent
-        for dim, extent in zip(parameter.dims, shape, strict=True):
-            if type(dim) is str:
-                self._set(dim, extent, parameter.name, rank.rank)
+            if isinstance(dim, int):
+                if dim != extent:
+                    return None
+                continue
+            known = self._found[dim][0] if dim in self._found else new.setdefault(dim, extent)
+            if known != extent or dim == RANKS or not 1 <= extent <= _MOST:
+                return None
+        for dim, extent in new.items():
+            self._found[dim] = extent, parameter.name, rank.rank
         self._take(parameter, rank, address, count * ELEMENTS[parameter.dtype].bytes)
         return address
 
