@@ -139,10 +139,10 @@ def test_it_is_compiled_once(api: Api, compiled: list[dict[str, Any]]) -> None:
         scaled(tensor(128, 256, at=at), tensor(128, 256, at=100), 0.5 + at)
     assert len(compiled) == 1
     assert api.names().count("cuLibraryLoadData") == 1
-    scaled(tensor(64, 256), tensor(64, 256, at=100), 0.5)
+    scaled(tensor(96, 256), tensor(96, 256, at=100), 0.5)
     assert len(compiled) == 2
     assert api.names().count("cuLibraryLoadData") == 1, "the same machine code is loaded once"
-    scaled(tensor(64, 256, device=1), tensor(64, 256, device=1, at=100), 0.5)
+    scaled(tensor(96, 256, device=1), tensor(96, 256, device=1, at=100), 0.5)
     assert len(compiled) == 2
     assert api.names().count("cuLibraryLoadData") == 2, "on each mesh"
 
