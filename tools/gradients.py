@@ -11,6 +11,7 @@ three kernels are those of each by itself.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -22,11 +23,11 @@ from tools.launches import median
 SIZES = ((4, 16, 8192, 128), (4, 16, 4096, 128), (16, 16, 2048, 128), (4, 16, 8192, 64), (4, 32, 4096, 64))
 """Sequences, heads, positions, features of each."""
 
-ROUNDS, LAUNCHES = 7, 4
+ROUNDS, LAUNCHES = 7, 16
 
 
 def ours(q: Any, k: Any, v: Any, *, causal: bool) -> Any:
-    import torch
+    torch: Any = importlib.import_module("torch")
 
     import pkc.torch  # registers the operators
 
@@ -36,11 +37,10 @@ def ours(q: Any, k: Any, v: Any, *, causal: bool) -> Any:
 
 def torchs(backend: str) -> Callable[..., Any]:
     def attend(q: Any, k: Any, v: Any, *, causal: bool) -> Any:
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-        from torch.nn.functional import scaled_dot_product_attention
-
-        with sdpa_kernel(getattr(SDPBackend, f"{backend.upper()}_ATTENTION")):
-            return scaled_dot_product_attention(q, k, v, is_causal=causal)
+        kinds: Any = importlib.import_module("torch.nn.attention")
+        functional: Any = importlib.import_module("torch.nn.functional")
+        with kinds.sdpa_kernel(getattr(kinds.SDPBackend, f"{backend.upper()}_ATTENTION")):
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     return attend
 
@@ -50,7 +50,7 @@ CONTESTANTS: dict[str, Callable[..., Any]] = {"pkc": ours, "cudnn": torchs("cudn
 
 def gradients(size: tuple[int, int, int, int], *, causal: bool) -> dict[str, float]:
     """Milliseconds by contestant, whose gradients are compared, and of pkc's kernels."""
-    import torch
+    torch: Any = importlib.import_module("torch")
 
     q, k, v, given = (torch.randn(*size, device="cuda", dtype=torch.bfloat16) for _ in range(4))
     runs: dict[str, Callable[[], Any]] = {}
@@ -70,7 +70,7 @@ def gradients(size: tuple[int, int, int, int], *, causal: bool) -> dict[str, flo
 
 
 def _kernels(q: Any, k: Any, v: Any, given: Any, *, causal: bool) -> dict[str, float]:
-    import torch
+    torch: Any = importlib.import_module("torch")
 
     from pkc.torch import attending
 
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write all figures")
     parser.add_argument("--features", type=int, help="heads of so many features alone")
     given = parser.parse_args(arguments)
-    import torch
+    torch: Any = importlib.import_module("torch")
 
     torch.zeros(1, device="cuda")
     results: list[dict[str, Any]] = []
