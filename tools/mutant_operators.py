@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from pkc.dialect import coordinates, counters, program, roles
+from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import MmaOp, MmaWaitOp
 from tools import mutant_changes as changes
 from tools import mutant_stages as stages
+from tools import mutant_tables as tables
 
 Change = Callable[[Operation], None]
 
@@ -34,7 +35,12 @@ OPERATORS = (
     Operator("wait for one less", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, -1)),
     Operator("wait for one more", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, 1)),
     Operator("signal dropped", (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp), changes.drop),
-    Operator("signal to the next rank", (counters.SignalOp, counters.RaiseOp), changes.wrong_rank, changes.to_one_rank),
+    Operator(
+        "signal to the next rank",
+        (counters.SignalOp, counters.RaiseOp),
+        changes.wrong_rank,
+        lambda op: changes.to_one_rank(op) and not stages.is_told_by_another(op),
+    ),
     Operator("signal sent twice", (counters.SignalOp, counters.SignalAllOp), changes.twice),
     Operator("reset dropped", (counters.ResetOp,), changes.drop, changes.is_awaited),
     Operator("epoch left out", (coordinates.EpochOp,), changes.without_epoch),
@@ -79,5 +85,14 @@ OPERATORS = (
     Operator("buffer reused a launch early", (counters.WaitOp,), changes.launch_before, changes.counts_epochs),
     Operator("exit without obligation", (KernelOp,), changes.no_exit, changes.has_exit),
     Operator("reset-style barrier", (counters.WaitOp,), changes.reset_barrier, changes.for_several),
+    Operator(
+        "first of several counts or tables",
+        (access.ReadOp, access.LoadOp),
+        tables.first_entry,
+        tables.is_one_of_several,
+    ),
+    Operator("rows of another table awaited", (counters.WaitOp,), tables.rows_of_another, tables.has_other_rows),
+    Operator("local rows not awaited", (counters.WaitOp,), tables.foreign_rows, tables.waits_for_local_rows),
+    Operator("bound of a list left out", (coordinates.BlockCountOp,), tables.whole_list, tables.ends_at_a_number),
     Operator("tasks not shared out", (program.TasksOp,), changes.all_tasks, changes.among_others),
 )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import takewhile
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import roles
+from pkc.dialect import access, roles
+from pkc.dialect.counters import SignalOp
+from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import mma_operand_stage
+from pkc.passes.analysis.dependence import role_around
 from tools.mutant_changes import drop
 
 
@@ -145,3 +151,38 @@ def _on(channel: SSAValue, kind: type[Operation]) -> list[Operation]:
 def _block(op: Operation) -> Block:
     assert op.parent is not None
     return op.parent
+
+
+def is_told_by_another(op: Operation) -> bool:
+    """Whether a signal at the end of tasks says nothing that another role's of the same CTA does not say as well: in
+    each task its role gives back its last stage before it passes that one its last tile, and it touches no array."""
+    role = op.parent_op()
+    if not isinstance(op, SignalOp) or not isinstance(role, RoleOp):
+        return False
+    earlier = list(takewhile(lambda other: other is not op, role.walk()))
+    telling = {role_around(other) for other in _on(op.signal, SignalOp)} - {role}
+    tasks = [task for task in earlier if isinstance(task, TasksOp)]
+    innermost = [task for task in tasks if all(other is task for other in task.walk() if isinstance(other, TasksOp))]
+    touched = any(isinstance(other, _ARRAYS) for other in earlier)
+    return bool(telling) and not touched and all(_passes_on(task.body.block, telling) for task in innermost)
+
+
+_ARRAYS = (
+    access.LoadOp,
+    access.GatherOp,
+    access.ReduceOp,
+    access.StoreOp,
+    access.AddToArrayOp,
+    access.ScatterAddOp,
+)
+
+
+def _passes_on(block: Block, telling: Collection[RoleOp | None]) -> bool:
+    """Whether all stages that a task gives back have been given back when it commits its last tile for some roles."""
+    ops = list(block.walk())
+    given = [op for op in ops if isinstance(op, roles.ReleaseOp | roles.ReleaseDeferredOp)]
+    commits = [op for op in ops if isinstance(op, roles.CommitOp) and op.parent is block]
+    commits = [op for op in commits if any(role_around(use) in telling for use in _on(op.channel, roles.ConsumeOp))]
+    later = {op.channel for op in given if isinstance(op, roles.ReleaseOp) and op.kept}
+    behind = {op.channel for op in given if isinstance(op, roles.ReleaseDeferredOp)}
+    return not given or (bool(commits) and ops.index(given[-1]) < ops.index(commits[-1]) and later <= behind)
