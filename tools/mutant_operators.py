@@ -74,7 +74,7 @@ OPERATORS = (
         "relaxed for release",
         (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp),
         changes.relaxed,
-        changes.orders,
+        lambda op: changes.orders(op) and not stages.is_told_by_another(op),
     ),
     Operator(
         "signal before the store",

@@ -51,10 +51,10 @@ SIZES: dict[str, dict[str, int]] = {
     "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "mlp": {"M": 400, "N": 269, "K": 75, "P": 140},
     "grouped_gemm": {"E": 2, "P": 157, "N": 261, "K": 75},
-    "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 2, "P": 145, "N": 261},  # the second block names few rows
+    "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 3, "P": 200, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
     "moe_gather_combine": {"R": 157, "H": 261, "T": 158, "K": 2},
-    "moe_mlp": {"S": 58, "H": 75, "R": 256, "E": 2, "K": 2, "T": 40, "N": 140},
+    "moe_mlp": {"S": 1000, "H": 75, "R": 400, "E": 2, "K": 2, "T": 40, "N": 140},
     "conv2d": {"P": 157, "C": 75, "R": 3, "S": 1, "N": 261},
     "gemm_fp8_blocks": {"M": 400, "N": 269, "K": 300, "G": 3, "H": 3},
     "ag_gemm_fp8": {"M": 200, "N": 269, "K": 1100},
@@ -68,8 +68,13 @@ SIZES: dict[str, dict[str, int]] = {
     "vocab_cross_entropy_backward": {"M": 40, "V": 520},
 }
 """Of the larger instance; `MATRICES` of those that are not here."""
+FEW_ROWS = {
+    "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 3, "P": 3, "N": 261},
+    "moe_mlp": {"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},
+}
+"""Tables that name a few of many rows: who awaits all blocks of them knows, from the last one, all that came before."""
 CONSTANTS: dict[str, dict[str, Number]] = {
-    "moe_mlp": {"P": 128},
+    "moe_mlp": {"P": 200},
     "conv2d": {"H": 8, "W": 8},
     "ag_rmsnorm_gemm": {"K": 640},  # two flags for each row of blocks
     "all_reduce_rmsnorm": {"H": 128},
@@ -93,6 +98,9 @@ travel in packets."""
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
 """Six times as many orders as `pkc check` tries: a break of one signal of one CTA shows in few of them."""
+
+FEW = 6
+"""As many orders of instances whose tables name few rows."""
 
 RUNS = 50
 """As many runs at most explore the orders of the small instance."""
@@ -118,6 +126,7 @@ class Subject:
     compiled: Compiled
     small: Instance
     larger: Instance
+    few_rows: Instance | None = None
 
 
 def constants_of(example: str, overlap: str) -> dict[str, Number]:
@@ -157,8 +166,8 @@ def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[S
         if names and path.stem not in names:
             continue
         for overlap, compiled in at_roles_level(path, overlaps):
-            small, larger = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
-            yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
+            instances = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
+            yield Subject(f"{path.stem} {overlap or 'default'}", compiled, *instances)
 
 
 def subject_of(name: str, tile: Compiled, compiled: Compiled, sizes: Mapping[str, int]) -> Subject:
@@ -175,15 +184,16 @@ def _instance(compiled: Compiled, meaning: Baseline) -> Instance:
 
 
 @cache
-def _meanings(path: Path, overlap: str) -> tuple[Baseline, Baseline]:
+def _meanings(path: Path, overlap: str) -> tuple[Baseline, ...]:
     tile = load(path, constants=constants_of(path.stem, overlap))
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
     given = (SIZES | ONE_COMM_SM if overlap == "one_comm_sm" else SIZES).get(
         path.stem, STRADDLING if overlap == "straddle" else MATRICES
     )
-    sizes = {dim: size for dim, size in given.items() if dim in used}
     small = baseline_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
-    return small, baseline_of(tile, ranks=RANKS, dims=sizes, launches=3)
+    larger = [given, *([FEW_ROWS[path.stem]] if path.stem in FEW_ROWS else [])]
+    dims = [{dim: size for dim, size in sizes.items() if dim in used} for sizes in larger]
+    return small, *(baseline_of(tile, ranks=RANKS, dims=sizes, launches=3) for sizes in dims)
 
 
 def mutants(kernel: KernelOp, operators: Iterable[Operator] = OPERATORS) -> Iterator[tuple[Operator, str, KernelOp]]:
@@ -230,8 +240,12 @@ def simulated(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TR
         explored = subject.small.trials(kernel).explore(ctas, RUNS)
         if explored.found:
             return explored.found[0].code
-    seeded = subject.larger.trials(kernel)
-    return next((found[0].code for trial in trials if (found := seeded.check(trial))), "")
+    for instance, tried in ((subject.few_rows, trials[:FEW]), (subject.larger, trials)):
+        seeded = None if instance is None else instance.trials(kernel)
+        code = next((found[0].code for trial in tried if seeded and (found := seeded.check(trial))), "")
+        if code:
+            return code
+    return ""
 
 
 def main(names: list[str]) -> int:

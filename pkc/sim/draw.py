@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect import access, coordinates, elementwise, tile
 from pkc.dialect.numeric import Values, numpy_dtype
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType
 from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
@@ -148,10 +149,22 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
         elif isinstance(op, arith.AddiOp | arith.SubiOp):
             by = _taken_off(op, use)
             yield from (wanted.move(by) for wanted in _uses_of_index(op.result, sizes) if by is not None)
+            yield from _use_as_length(op, op.operands[1 - use.index], sizes)
         elif isinstance(op, coordinates.BlockCountOp | coordinates.BlockOp):
             yield from _use_in_block_list(op, value, sizes)
         elif isinstance(op, _INDEXED):
             yield from _use_as_index(op, use, sizes)
+
+
+def _use_as_length(end: Operation, start: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    """Of what is added to the start of a list of blocks: at most as much as lies between two such starts."""
+    factors = start.owner.operands if isinstance(start.owner, arith.MuliOp) else ()
+    apart = next((number for factor in factors if (number := constant_of(factor)) is not None), None)
+    for use in end.results[0].uses:
+        op = use.operation
+        if apart is not None and isinstance(op, coordinates.BlockCountOp | coordinates.BlockOp) and op.start is start:
+            ranges = _use_in_block_list(op, end.results[0], sizes)
+            yield from (_Range(0, min(apart + 1, wanted.high)) for wanted in ranges)
 
 
 def _taken_off(op: Operation, use: Use) -> int | None:

@@ -369,3 +369,40 @@ pk.kernel @packets(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Y: !pk.private<[
     pk.signal_all %arrived[%zero] by %one : !pk.signal<[2]>
   }
 }
+
+// -----
+
+// A wait needs no fence to the async proxy for what follows another one, which has it.
+// CHECK-LABEL: pk.kernel @again
+// CHECK: pk.wait %ready
+// CHECK-NEXT: pk.fence acquire_gpu
+// CHECK-NOT: pk.fence async_global
+// CHECK: pk.wait %over
+// CHECK-NEXT: pk.fence acquire_gpu
+// CHECK-NEXT: pk.fence async_global
+pk.kernel @again(%L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %A: !pk.private<[M, 64], f32> {pk.name = "A", pk.scratch}, %X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}, %over: !pk.signal<[1]> {pk.name = "over"}) attributes {derived} {
+  %0 = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16x64xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role loader {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.wait %ready[%zero] for %one : !pk.signal<[1]>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+    pk.wait %over[%zero] for %one : !pk.signal<[1]>
+    pk.acquire %0 : !pk.channel<!pk.tile<16x64xf32>>
+    %a = pk.load %A[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+    pk.commit %0, %a : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+  }
+  pk.role storer {
+    %rank = pk.rank
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.signal %ready at %rank[%zero] by %one : !pk.signal<[1]>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+    pk.store %t, %A[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    pk.signal %over at %rank[%zero] by %one : !pk.signal<[1]>
+    pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
+  }
+}

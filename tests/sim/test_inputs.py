@@ -203,6 +203,26 @@ def test_integers_that_are_moved_before_their_use():
     assert sorted(set(drawn["R"].flat)) == [2, 3, 4, 5, 6, 7]
 
 
+PARTS = """
+pk.kernel @parts(%count: !pk.private<[E], i32> {pk.name = "count"}, %X: !pk.private<[P], f32> {pk.name = "X"}) {
+  %experts = pk.dim "E"
+  %room = arith.constant 3 : index
+  pk.tasks (%e) in (%experts) {
+    %start = arith.muli %e, %room : index
+    %length = pk.read %count[%e] : !pk.private<[E], i32>
+    %stop = arith.addi %start, %length : index
+    %n = pk.block_count <P by 8> from %start to %stop
+  }
+}"""
+
+
+def test_lists_in_parts_of_one_dimension_do_not_overlap():
+    drawn = draw_inputs(parse(PARTS), ranks=2, dims={"E": 500, "P": 1500}, seed=0)
+    assert sorted(set(drawn["count"].flat)) == [0, 1, 2, 3]
+    drawn = draw_inputs(parse(PARTS), ranks=2, dims={"E": 500, "P": 2}, seed=0)
+    assert sorted(set(drawn["count"].flat)) == [0, 1, 2]
+
+
 def test_an_index_out_of_range():
     text = problem(READS, {"count": np.zeros((1, 1), np.int32), "free": np.zeros((1, 1), np.int32),
                            "where": np.full((1, 1), 7, np.int32), "X": np.zeros((1, 4), np.float32)},

@@ -50,7 +50,8 @@ class InsertFences(KernelPass):
       sent: then the stores of as many iterations may be in flight as signals stay behind.
       A role's first signal is a release too: earlier kernels on this rank come before it.
     - A wait is followed by an acquire of the same scope. A fence to the async proxy follows if this warp role, or one
-      that it feeds through channels, then accesses by TMA other ranks' memory or what this kernel has written.
+      that it feeds through channels, then accesses by TMA other ranks' memory or what this kernel has written, before
+      it waits again.
     - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed; for
       what is still on its way then, behind the consume.
     - A stage that a TMA store reads is released only when it has been read; where releases are deferred, that is the
@@ -219,7 +220,7 @@ def _affected(op: Operation, seen: tuple[RoleOp, ...] = ()) -> Iterator[Operatio
 
 
 def _later(op: Operation) -> Iterator[Operation]:
-    """What may run behind `op` in its role: of a loop around it, everything."""
+    """What may run behind `op` in its role, up to a wait with fences of its own; of a loop around it, everything."""
     inner = op
     for around in ancestors(op):
         if isinstance(around, RoleOp):
@@ -227,9 +228,14 @@ def _later(op: Operation) -> Iterator[Operation]:
         yield from around.walk()
         inner = around
     following = inner.next_op
-    while following is not None:
+    while following is not None and not _is_fenced_anew(following):
         yield from following.walk()
         following = following.next_op
+
+
+def _is_fenced_anew(op: Operation) -> bool:
+    """Whether an operation is a wait behind which all that is known by then is fenced, where an access needs it."""
+    return isinstance(op, WaitOp) and not packed(op) and EARLIER not in op.attributes
 
 
 # Asynchronous accesses
