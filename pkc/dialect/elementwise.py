@@ -138,7 +138,7 @@ def _sigmoid(a: Values) -> Values:
     return np.where(a < 0, power, 1.0) / (1.0 + power)
 
 
-@function("sigmoid", in_f64(_sigmoid))
+@function("sigmoid", in_f64(_sigmoid), flushes=True)
 class SigmoidOp(Unary):
     """1 / (1 + exp(-a))"""
 

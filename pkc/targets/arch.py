@@ -179,6 +179,11 @@ class Tuning:
     """Rows of a band of tasks: those and as many columns as there are CTAs for stay in the L2 cache together."""
     fetched_rows: int
     """Rows whose first groups of tiles are fetched before their second ones: about those computed at a time."""
+    group: int
+    """Elements of a chain of many instructions that a thread computes beside each other: of all at once the compiler
+    begins many, and has no registers left to go on with several of them side by side."""
+    long_chain: float
+    """Instructions for each element from which on a chain is computed so."""
     gain: float
     """Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the
     time: estimates are no better."""

@@ -65,3 +65,15 @@ def following(op: Operation) -> Operation | None:
     while isinstance(found, FenceOp):
         found = found.next_op
     return found
+
+
+def members(op: Operation) -> list[Operation]:
+    """An operation and those of its chain before it, in their order."""
+    found, before = list[Operation](), op
+    while before is not None:
+        if chain_of(before) == chain_of(op):
+            found.append(before)
+        elif not isinstance(before, FenceOp):
+            break
+        before = before.prev_op
+    return found[::-1]

@@ -188,7 +188,7 @@ PLAIN: tuple[Instruction, ...] = (
         " p = fmaf(p, s, 0.000147239858f); q = fmaf(q, s, 0.117953114f); p = fmaf(p, s, 0.00398873165f);"
         " q = fmaf(q, s, 0.51685375f); p = fmaf(p, s, 0.0515191145f); q = fmaf(q, s, 1.0f);"
         " p = fmaf(p, s, 0.207082972f); p = fmaf(p, s, 1.12837911f);"
-        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(q)); return x * p * fmaf(r, fmaf(-q, r, 1.0f), r);',
+        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(q)); return x * p * r;',
         "error function",
         "pk.erf",
     ),
@@ -197,10 +197,14 @@ PLAIN: tuple[Instruction, ...] = (
         "sigmoid_f32",
         ("f32",),
         "f32",
-        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers.
-        # 1 + e is from 1 to 2; a division by instructions that branch would leave threads waiting for each element.
-        'float e = expf(-fabsf(a)), r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));'
-        " return (a < 0.0f ? e : 1.0f) * r;",
+        # e to the power -a is 2 to the power t, t rounded, times 1 + d of what that has left of -a. Beyond 88 it is 0
+        # beside 1, beyond -88 its reciprocal is. A division by instructions that branch would leave threads waiting
+        # for each element.
+        'float x, e, r; asm("min.NaN.f32 %0, %1, 0f42B00000;" : "=f"(x) : "f"(a));'
+        ' asm("max.NaN.f32 %0, %0, 0fC2B00000;" : "+f"(x)); const float t = x * -1.44269502f;'
+        " const float d = fmaf(t, 1.904654e-09f, fmaf(t, -0.693147182f, -x));"
+        ' asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(t));'
+        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + fmaf(e, d, e))); return r;',
         "1 / (1 + e to the power -a)",
         "pk.sigmoid",
     ),

@@ -23,10 +23,10 @@ _RATES: dict[str, Rate] = {
     "pk.log2": Rate(20, 0, _COUNTED),
     "pk.log": Rate(20, 0, _COUNTED),
     "pk.tanh": Rate(14, 2, _COUNTED),
-    "pk.erf": Rate(19, 1, _COUNTED),
+    "pk.erf": Rate(17, 1, _COUNTED),
     "pk.rsqrt": Rate(2, 1, _COUNTED),
     "pk.sqrt": Rate(10, 1, _COUNTED),
-    "pk.sigmoid": Rate(12, 2, _COUNTED),
+    "pk.sigmoid": Rate(9, 2, _COUNTED),
     "pk.div": Rate(7, 1, _COUNTED),
     # A division of integers is a subroutine with a reciprocal.
     "pk.floordiv": Rate(25, 1, 0.5),

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.fences import FenceOp
 from pkc.dialect.tile import CastOp, MmaOp, tile_type
-from pkc.passes.analysis.chains import chain_of, following, is_elementwise, takes
+from pkc.passes.analysis.chains import chain_of, following, is_elementwise, members, takes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, mma
 from pkc.passes.machine.lowering.computed import converted, of_elements
@@ -45,8 +44,8 @@ def finish(role: WarpRole, op: Operation) -> None:
     if after is not None and chain_of(after) == chain_of(op) and not takes(after):
         return
     made: list[tuple[SSAValue, LazyTile, RegisterTile]] = []
-    mmas = _in_pieces(role, _before(op))
-    for other in _before(op):
+    mmas = _in_pieces(role, members(op))
+    for other in members(op):
         found = role.tiles.get(other.results[0])
         if is_elementwise(other) and isinstance(found, LazyTile) and _is_kept(other):
             kind = found.element_type
@@ -62,18 +61,6 @@ def _in_pieces(role: WarpRole, chain: Sequence[Operation]) -> list[MmaOp]:
     """The MMAs whose products a chain uses piece by piece, in their order."""
     products = (value for op in chain for value in op.operands if isinstance(role.tiles.get(value), PieceTile))
     return [value.owner for value in dict.fromkeys(products) if isinstance(value.owner, MmaOp)]
-
-
-def _before(op: Operation) -> list[Operation]:
-    """An operation and those of its chain before it, in their order."""
-    found, before = list[Operation](), op
-    while before is not None:
-        if chain_of(before) == chain_of(op):
-            found.append(before)
-        elif not isinstance(before, FenceOp):
-            break
-        before = before.prev_op
-    return found[::-1]
 
 
 def _is_kept(op: Operation) -> bool:

@@ -10,11 +10,12 @@ from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp, channel_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma
-from pkc.dialect.types import TileType, dtype_bytes, f32
+from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
+from pkc.passes.machine.lowering.grouping import in_groups
 from pkc.passes.machine.lowering.missing import slow
 from pkc.targets.layout import CHUNK, WARP_ROWS, Fragment, SharedLayout
 
@@ -40,12 +41,12 @@ def write(role: WarpRole, op: CommitOp) -> None:
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
         halves = dtype_bytes(found.element_type) == _MATRIX_ELEMENT
         if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
-            _matrices(role, found, layout, address)
+            _matrices(role, value, found, layout, address)
         else:
             _remark(op, value, found)
             chunks = fragments.in_chunks(found.fragment, layout, dtype_bytes(found.element_type))
             move = _chunks if chunks else _elements
-            move(role, found, tile_type(value), layout, address)
+            move(role, value, found, layout, address)
 
 
 def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
@@ -91,7 +92,7 @@ def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
-def _matrices(role: WarpRole, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
+def _matrices(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
     emit, threads, fragment = role.emit, role.threads, tile.fragment
     group = warpgroup(role)
@@ -102,16 +103,19 @@ def _matrices(role: WarpRole, tile: Value, layout: SharedLayout, address: SSAVal
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, fragment.rows), inside)
         start = emit.plus(address, emit.times(row, layout.width))
-        # Whole warps have rows of the tile, or none.
-        with _of_tile(emit, fragment, row), emit.loop(0, fragment.columns // 16, unroll=True) as pair:
+
+        def columns(pair: SSAValue, start: SSAValue = start, first: int = repeat * fragment.columns // 4) -> None:
             chunk = emit.times(pair, 2)
             mine = emit.plus(emit.rest(chunk, chunks), emit.right(threads.lane, 4))
             offset = emit.plus(
                 emit.times(emit.part(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
             )
-            base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
+            base = emit.plus(emit.times(pair, 4), first)
             words = [_pair(emit, tile, emit.plus(base, i)) for i in range(4)]
             emit.do("stmatrix_x4", emit.plus(start, offset), *words)
+
+        with _of_tile(emit, fragment, row):  # whole warps have rows of the tile, or none
+            in_groups(role, value, fragment.columns // 16, 8, columns)
 
 
 def _pair(emit: Emitter, tile: Value, number: SSAValue) -> SSAValue:
@@ -129,14 +133,15 @@ def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContex
     return emit.when(emit.compare("slt", row, fragment.shape[0])) if fragment.cut else nullcontext()
 
 
-def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
+def _elements(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
     """Write element by element; threads that have the same element write the same value."""
-    emit, fragment = role.emit, tile.fragment
+    emit, fragment, kind = role.emit, tile.fragment, tile_type(value)
     narrow, size = kind.element_type in PACKED, dtype_bytes(kind.element_type)
     # A thread has two neighbours of each row, which lie side by side in a stage too.
     paired = 1 in fragment.axes and (narrow or not fragment.ends_early)
     store = "v2" if not narrow and paired else "b8x2" if paired and size == 1 else f"b{8 * size * (1 + paired)}"
-    with emit.loop(0, fragment.count // 2 if paired else fragment.count, unroll=True) as i:
+
+    def one(i: SSAValue) -> None:
         first = emit.times(i, 2) if paired else i
         row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
         column = fragments.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
@@ -151,12 +156,15 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
             else:
                 emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
 
+    in_groups(role, value, fragment.count // (1 + paired), 1 + paired, one)
 
-def _chunks(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
+
+def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
     """Write 16 bytes at a time."""
-    emit, fragment, size = role.emit, tile.fragment, dtype_bytes(kind.element_type)
+    emit, fragment, size = role.emit, tile.fragment, dtype_bytes(tile.element_type)
     paired, words = size == _MATRIX_ELEMENT, CHUNK // 4
-    with emit.loop(0, fragment.count * size // CHUNK, unroll=True) as number:
+
+    def one(number: SSAValue) -> None:
         first = emit.times(number, CHUNK // size)
         place = emit.plus(address, fragments.in_stage(role, fragment, layout, size, first))
         inside = fragments.is_in_tile(role, fragment, first)
@@ -165,6 +173,8 @@ def _chunks(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, a
             for i in range(words):
                 emit.set(_bits(role, tile, emit.plus(emit.times(number, words), i), paired), bits, i)
             emit.do("store_shared_v4", bits, place)
+
+    in_groups(role, value, fragment.count * size // CHUNK, CHUNK // size, one)
 
 
 def _bits(role: WarpRole, tile: Value, number: SSAValue, paired: bool) -> SSAValue:
