@@ -25,6 +25,10 @@ UNREAD = "unread"
 """On a load: the axes of its tile along which nothing reads what lies past the end of the block. There it may have any
 values; by TMA those that the array has."""
 
+CACHE, KEEP, ONCE = "cache", "keep", "once"
+"""On an access: what the L2 cache is told of its tile, if it moves by TMA. It comes again in the same task, and is
+given up last; or it does not, and is given up first."""
+
 INSIDE = "its block ends inside of the array, where TMA does not stop"
 """Why ordinary instructions store what TMA stores elsewhere."""
 

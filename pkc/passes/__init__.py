@@ -40,6 +40,7 @@ from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
 from pkc.passes.roles.overlap_mma import OverlapMma
 from pkc.passes.roles.pipeline_mma import PipelineMma
+from pkc.passes.roles.plan_cache import PlanCache
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -118,6 +119,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     ClipOperands(),  # of loads that are final; before the next pass, which looks for clips
     PlanPadding(),  # loads are final; before they are split from what uses them
+    PlanCache(),  # tasks are whole: what they load again is seen in one place
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks

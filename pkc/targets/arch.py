@@ -40,6 +40,8 @@ class Arch:
     """Warps in a warpgroup, which issue MMAs and change their registers together."""
     consumers: int
     """The most warpgroups of a consumer, unless the schedule says more: others would share the registers too thinly."""
+    cache: int = 0
+    """Bytes of the L2 cache."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def test_names() -> None:
 
 
 FAMILIES = [
-    "tma_load_1d", "tma_load_5d", "tma_store_3d", "tma_add_2d", "wgmma_n8_bf16_ss_kk", "wgmma_n256_f16_ss_mn",
+    "tma_load_1d", "tma_load_5d", "tma_load_3d_keep", "tma_store_3d", "tma_store_2d_once", "tma_add_2d",
+    "wgmma_n8_bf16_ss_kk", "wgmma_n256_f16_ss_mn",
     "wgmma_n64_bf16_rs_kn", "wgmma_n16_e4m3_ss_kk", "wgmma_n16_e5m2_rs_kk", "wgmma_n16_e5m2_e4m3_ss_kk",
     "load_global_v4", "load_global_v1",
     "store_global_v2", "wgmma_wait_7", "wgmma_done_8", "setmaxnreg_dec_24", "setmaxnreg_inc_240", "sync_15_of_128",

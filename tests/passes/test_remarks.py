@@ -386,6 +386,7 @@ ELSEWHERE = {
     "pk-skip-blocks": "skip_blocks.mlir",
     "pk-lower-tiles": "lower_tiles.mlir",
     "pk-balance-tasks": "balance_tasks.mlir",
+    "pk-plan-cache": "plan_cache.mlir",
     "pk-share-stages": "share_stages.mlir",
 }
 """Where the remarks of other passes are tested."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, only_has_effect
@@ -67,7 +67,8 @@ class SplitRows(KernelPass):
     it can; what needs the result of a reduction stands in the next loop, and loads the pieces again. A sum of
     exponentials of what is less than its maximum needs no loop of its own: it is multiplied whenever the maximum grows
     (Milakov, Gimelshein: Online normalizer calculation for softmax, 2018). Behind each loop comes the rest of the row,
-    so that no piece has to be clipped. Sums round in another order, nothing else changes.
+    so that no piece has to be clipped. Every second loop goes through the pieces from the last one to the first: what
+    was loaded last is still in the L2 cache.
 
     Before, with `row = 1024` in the schedule:
 
@@ -239,11 +240,18 @@ class _Rows:
         for op in (*bounds, *begin, loop):
             op.location = place.location
             self._insert(op, behind)
-        block = BlockOp(body.args[0], BlockType(self.length, size))
+        index, turn = body.args[0], list[Operation]()
+        if number % 2:
+            last = constant(self.length // size - 1)
+            turn = [last, arith.SubiOp(last.result, index)]
+            index = turn[-1].results[0]
+        block = BlockOp(index, BlockType(self.length, size))
         piece = _Piece(self, block, inside, dict(zip(reductions, body.args[1:], strict=True)), folds)
-        made = piece.ops()
+        made = (*turn, *piece.ops())
         end = scf.YieldOp(*(piece.results[op] for op in reductions))
         end.location = place.location
+        for op in turn:
+            op.location = place.location
         for op in (*made, end):
             body.add_op(op)
         sums: dict[RowReduction, SSAValue] = dict(zip(reductions, loop.results, strict=True))

@@ -17,6 +17,7 @@ ARCH = Arch(
     warp=32,
     warpgroup=4,
     consumers=2,
+    cache=50 << 20,
 )
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 

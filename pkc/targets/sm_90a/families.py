@@ -13,9 +13,14 @@ _SETTLED = 4
 """Registers of an array that `settle` looks at."""
 
 
-def _tma(match: re.Match[str]) -> Instruction:
-    """`tma_load_3d(stage, map, barrier, x, y, z)`, `tma_store_3d(stage, map, x, y, z)`, `tma_add_3d(...)`."""
-    what, rank = match[1], int(match[2])
+def _tma(match: re.Match[str]) -> Instruction | None:
+    """`tma_load_3d(stage, map, barrier, x, y, z)`, `tma_store_3d(stage, map, x, y, z)`, `tma_add_3d(...)`.
+
+    `tma_load_3d_keep`, `tma_load_3d_once`, `tma_store_3d_once`: the L2 cache gives the box up last, or first.
+    """
+    what, rank, hint = match[1], int(match[2]), match[3]
+    if what == "add" and hint:
+        return None
     first = 3 if what == "load" else 2
     operands = ("index", "map", *(("index",) if what == "load" else ()), *("index",) * rank)
     names = "abcdefgh"
@@ -32,7 +37,13 @@ def _tma(match: re.Match[str]) -> Instruction:
         "store": "shared memory at a to a box of the tensor of map b",
         "add": "shared memory at a added to a box of the tensor of map b, each element atomically",
     }
-    return Instruction(match[0], operands, None, asm(forms[what], "", ", ".join(inputs)), meanings[what])
+    ptx, meaning = forms[what], meanings[what]
+    if hint:
+        kind = "last" if hint == "keep" else "first"
+        ptx = ptx.replace(" [", ".L2::cache_hint [", 1).replace("];", "], q;")
+        ptx = f"{{ .reg .b64 q; createpolicy.fractional.L2::evict_{kind}.b64 q, 1.0; {ptx} }}"
+        meaning += f"; the L2 cache gives it up {kind}"
+    return Instruction(match[0], operands, None, asm(ptx, "", ", ".join(inputs)), meaning)
 
 
 def _type(dtype: str) -> str:
@@ -185,7 +196,7 @@ def _sync(match: re.Match[str]) -> Instruction | None:
 
 
 _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
-    (r"tma_(load|store|add)_([1-5])d", _tma),
+    (r"tma_(load|store|add)_([1-5])d(?:_(keep|once))?", _tma),
     (r"wgmma_n(\d+)_(f32|bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])(_where)?", _vector),
     (r"add_global_(bf16|f16|f32|i32)(?:(_v4)(_where)?)?", _add),

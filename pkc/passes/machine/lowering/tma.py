@@ -6,6 +6,7 @@ from math import gcd
 from typing import TypeAlias
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
@@ -14,7 +15,7 @@ from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
-from pkc.dialect.transfers import pieces
+from pkc.dialect.transfers import CACHE, pieces
 from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType, dtype_bytes
 from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
@@ -145,6 +146,9 @@ def _boxes(
         tensor_map = arith.SelectOp(is_local, local.result, tensor_map.results[0])
         emit.add(tensor_map)
 
+    said = op.attributes.get(CACHE)
+    hint = f"_{said.data}" if isinstance(said, StringAttr) else ""
+
     def move(panel: int, first: SSAValue | int) -> None:
         coordinates: list[SSAValue] = []
         for position, place in reversed(list(enumerate(places))):
@@ -160,7 +164,7 @@ def _boxes(
         below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
         target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
         arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
-        emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
+        emit.do(f"tma_{what}_{len(coordinates)}d{hint}", *arguments)
 
     row_bytes = layout.rows // extent * layout.width
     if piece is None:
