@@ -106,3 +106,54 @@ pk.kernel @other(%X: !pk.private<[M], f32> {pk.name = "X"}) {
     }
   }
 }
+
+// -----
+
+// Two loops of a task without MMAs load tiles of one kind one after the other; what is loaded once has a channel of its own.
+// CHECK-LABEL: pk.kernel @loops
+// CHECK: [[X:%.*]] = pk.channel "x; y" stages 1
+// CHECK-NEXT: pk.channel "z" stages 1
+// CHECK: pk.role loader
+// CHECK: pk.acquire [[X]]
+// CHECK: scf.for
+// CHECK: pk.acquire [[X]]
+pk.kernel @loops(%X: !pk.private<[M], f32> {pk.name = "X"}) {
+  %x = pk.channel "x" stages 1 : !pk.channel<!pk.tile<128xf32>>
+  %y = pk.channel "y" stages 1 : !pk.channel<!pk.tile<128xf32>>
+  %z = pk.channel "z" stages 1 : !pk.channel<!pk.tile<128xf32>>
+  pk.role loader warps 1 {
+    %n = pk.dim "M"
+    pk.tasks (%i) in (%n) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %t = pk.full 0.000000e+00 : f32 : !pk.tile<128xf32>
+      scf.for %k = %zero to %n step %one {
+        pk.acquire %x : !pk.channel<!pk.tile<128xf32>>
+        pk.commit %x, %t : !pk.channel<!pk.tile<128xf32>>, !pk.tile<128xf32>
+      }
+      scf.for %k = %zero to %n step %one {
+        pk.acquire %y : !pk.channel<!pk.tile<128xf32>>
+        pk.commit %y, %t : !pk.channel<!pk.tile<128xf32>>, !pk.tile<128xf32>
+      }
+      pk.acquire %z : !pk.channel<!pk.tile<128xf32>>
+      pk.commit %z, %t : !pk.channel<!pk.tile<128xf32>>, !pk.tile<128xf32>
+    }
+  }
+  pk.role consumer warps 4 {
+    %n = pk.dim "M"
+    pk.tasks (%i) in (%n) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      scf.for %k = %zero to %n step %one {
+        %t = pk.consume %x : !pk.channel<!pk.tile<128xf32>> -> !pk.tile<128xf32>
+        pk.release %x : !pk.channel<!pk.tile<128xf32>>
+      }
+      scf.for %k = %zero to %n step %one {
+        %t = pk.consume %y : !pk.channel<!pk.tile<128xf32>> -> !pk.tile<128xf32>
+        pk.release %y : !pk.channel<!pk.tile<128xf32>>
+      }
+      %t = pk.consume %z : !pk.channel<!pk.tile<128xf32>> -> !pk.tile<128xf32>
+      pk.release %z : !pk.channel<!pk.tile<128xf32>>
+    }
+  }
+}

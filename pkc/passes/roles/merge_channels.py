@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import ancestors, roles_around
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
 
 
 class MergeChannels(KernelPass):
-    """Use one channel for tiles of one kind that go from one role to another in one phase, then in a later one.
+    """Use one channel for tiles of one kind that go from one role to another in one phase, then in a later one; or in
+    one loop of a task without MMAs, then in a later one.
 
     Both roles are through with the first phase before they begin with the second, so its tiles come behind the others
     in the same ring. Its stages are those of both phases, which otherwise would divide shared memory, unless each has
-    all of it (`pk-reuse-memory`).
+    all of it (`pk-reuse-memory`). So are those of the loops of a task, each of which has all stages while it runs.
 
     Before:
 
@@ -71,32 +74,34 @@ def _follows(channel: ChannelOp, earlier: Sequence[ChannelOp]) -> bool:
 def _is_behind(channel: ChannelOp, first: ChannelOp) -> bool:
     if channel.kind != first.kind or phase_of(channel) != phase_of(first):
         return False
-    return all(
-        role is not None and role is other and before[-1].is_before_in_block(after[0])
-        for (other, before), (role, after) in zip(_ends(first), _ends(channel), strict=True)
-    )
+    ends = zip(_ends(first), _ends(channel), strict=True)
+    return all(_comes_later(before, after) for before, after in ends)
 
 
-def _ends(channel: ChannelOp) -> list[tuple[RoleOp | None, list[Operation]]]:
-    """The producing and the consuming role, and the statements of each that use a channel, in their order."""
+def _ends(channel: ChannelOp) -> tuple[list[Operation], list[Operation]]:
+    """The operations of the producing and of the consuming role on a channel."""
     users = [use.operation for use in channel.result.uses]
     producing: list[Operation] = [op for op in users if isinstance(op, AcquireOp | CommitOp)]
-    return [_statements(producing), _statements([op for op in users if op not in producing])]
+    return producing, [op for op in users if op not in producing]
 
 
-def _statements(users: Sequence[Operation]) -> tuple[RoleOp | None, list[Operation]]:
-    """The role of operations, if they are of one, and the statements of it that they are in, in their order."""
-    tops: set[Operation] = set()
-    roles: set[RoleOp] = set()
-    for op in users:
-        top = op
-        for around in ancestors(op):
-            if isinstance(around, RoleOp):
-                roles.add(around)
-                break
-            top = around
-        tops.add(top)
+def _comes_later(before: Sequence[Operation], after: Sequence[Operation]) -> bool:
+    """Whether a role is through with some operations before it begins with others; if those are of the same tasks, in
+    each of these."""
+    roles = roles_around((*before, *after))
     if len(roles) != 1:
-        return None, []
+        return False
     (role,) = roles
-    return role, [op for op in role.body.block.ops if op in tops]
+    first, second = _statements(role.body.block, before), _statements(role.body.block, after)
+    if len({*first, *second}) == 1 and isinstance(first[0], TasksOp) and is_spread(first[0]):
+        block = first[0].body.block
+        first, second = _statements(block, before), _statements(block, after)
+        if not all(isinstance(op, scf.ForOp) for op in (*first, *second)):
+            return False  # later passes move what a task consumes once to where it is used
+    return first[-1] is not second[0] and first[-1].is_before_in_block(second[0])
+
+
+def _statements(block: Block, ops: Sequence[Operation]) -> list[Operation]:
+    """The statements of a block that operations are in, in their order."""
+    tops = {next(around for around in (op, *ancestors(op)) if around.parent is block) for op in ops}
+    return [op for op in block.ops if op in tops]
