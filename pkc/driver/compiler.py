@@ -181,17 +181,29 @@ def compile_program(
         kernels = [op for op in tile.ops if isinstance(op, KernelOp)]
         if len(kernels) > 1:
             raise
-        for tiles in _replaced(kernels[0], error):
-            found = _attempt(compiled, given, kernels[0], tiles)
-            if found is not None:
-                found[0].remarks.insert(0, _instead(kernels[0], found[1], error))
-                return found[0]
+        tried = (_attempt(compiled, given, kernels[0], tiles) for tiles in _replaced(kernels[0], error))
+        found = _with_room(one for one in tried if one is not None)
+        if found is not None:
+            found[0].remarks.insert(0, _instead(kernels[0], found[1], error))
+            return found[0]
         for settings in fit.proposed(kernels[0], error):
             found = _attempt(compiled, given, kernels[0], settings)
             if found is not None:
                 helped = (replace(one, tried=tuple(found[1].items())) for one in error.diagnostics)
                 raise PkcError(*helped) from None
         raise
+
+
+def _with_room(tried: Iterable[tuple[Compiled, Mapping[str, str]]]) -> tuple[Compiled, Mapping[str, str]] | None:
+    """The first of several, or, of pieces of rows, the first of which one is loaded while another is in use."""
+    first = None
+    for found, tiles in tried:
+        first = first or (found, tiles)
+        if fit.ROW not in tiles:
+            break
+        if not any(isinstance(plan, StagePlan) and plan.is_alone for plan in found.explanations):
+            return found, tiles
+    return first
 
 
 def say_divisors(module: ModuleOp, divisors: Mapping[str, int]) -> None:

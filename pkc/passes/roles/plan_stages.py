@@ -68,6 +68,11 @@ class StagePlan:
     stages: int
     why: str
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether an iteration waits for the tiles of the one before."""
+        return self.stages == 1 and self.why == _ROOM
+
     def __str__(self) -> str:
         channel = self.channel
         each = _footprint(channel)
@@ -138,6 +143,9 @@ def _remark(plan: StagePlan) -> None:
 _AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says" for key in ("stages", "task_stages"))
 
 
+_ROOM = "as many as there is room for"
+
+
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
     """Give each channel a stage more, round after round, as long as there is room."""
     for count in range(1, most):
@@ -160,7 +168,7 @@ def _why(turning: bool, stages: int, wanted: int, most: int, said: int) -> str:
         return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
     if wanted:
         return _AS_SAID
-    return "more are of no use" if stages == most else "as many as there is room for"
+    return "more are of no use" if stages == most else _ROOM
 
 
 def _footprint(channel: ChannelOp) -> int:
