@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.counters import EARLIER
+from pkc.dialect.counters import EARLIER, CounterOp, WaitOp
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.schedule import Counter
@@ -51,7 +51,8 @@ class Ledger:
         """An error if a wait is not for what its counter has reached at the end of its launch, or if there is none.
 
         What is raised needs no wait: the next launch raises it further, whatever it is now. Nor does a rank that has
-        no tasks, as long as others wait for the same counter of theirs; nor what the next launch awaits.
+        no tasks, as long as others wait for the same counter of theirs; nor what the next launch awaits; nor counters
+        of which tables choose those that are awaited.
         """
         for wait in sorted(self._awaited, key=lambda wait: (wait.launch, wait.counter)):
             sent = self._until(wait.counter, wait.launch)
@@ -64,7 +65,7 @@ class Ledger:
         last = max((one.launch for sent in self._sent.values() for one in sent), default=0)
         for counter, sent in sorted(self._sent.items(), key=lambda item: item[0]):
             for one in sent:
-                if one.launch == last and counter.signal in ahead:
+                if (one.launch == last and counter.signal in ahead) or _chosen_by_tables(one.op):
                     continue
                 if not one.raised and (counter._replace(rank=0), one.launch) not in waited:
                     wait = _Awaited(counter, one.launch, 0, one.op)
@@ -72,6 +73,12 @@ class Ledger:
 
     def _until(self, counter: Counter, launch: int) -> list[_Sent]:
         return [one for one in self._sent.get(counter, ()) if one.launch <= launch]
+
+
+def _chosen_by_tables(signal: Operation) -> bool:
+    """Whether waits for the counters of a signal are for the rows that tables name: there may be none in a block."""
+    uses = signal.signal.uses if isinstance(signal, CounterOp) else ()
+    return any(isinstance(use.operation, WaitOp) and use.operation.rows is not None for use in uses)
 
 
 def _left_over(op: Operation, wait: _Awaited, total: int, problem: str, also: tuple[Label, ...] = ()) -> PkcError:
