@@ -19,6 +19,7 @@ from pkc.dialect.counters import ORDER, Order, order_of
 from pkc.dialect.program import FIRST_WARP, GROUP, WRITTEN, KernelOp, RoleOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import SignalType
+from pkc.passes.analysis.dependence import role_around
 from pkc.passes.build import before, constant
 from pkc.passes.roles.remote_accesses import array_name
 from tools.mutant_changes import orders
@@ -106,6 +107,18 @@ def is_needed(op: Operation) -> bool:
     return WRITTEN not in kernel.attributes or array_name(op.signal) not in ("entered", "left")
 
 
+def is_awaited_here_alone(op: Operation) -> bool:
+    """Whether a wait is needed; in an author's protocol none that pkc adds among the CTAs of a role, or that several
+    roles of a CTA have because tiles go from one to the other."""
+    assert isinstance(op, counters.WaitOp)
+    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    if WRITTEN not in kernel.attributes:
+        return True
+    others = (use.operation for use in op.signal.uses if isinstance(use.operation, counters.WaitOp))
+    twice = any(role_around(other) is not role_around(op) for other in others)
+    return is_needed(op) and not array_name(op.signal).startswith("joined") and not twice
+
+
 def _around(op: Operation) -> Iterator[Operation]:
     parent = op.parent_op()
     while parent is not None:
@@ -190,7 +203,7 @@ MISTAKES: tuple[Operator, ...] = (
     Operator("flag of another slot", (counters.WaitOp,), first_counter, has_several),
     Operator("data for the wrong neighbour", (access.StoreOp,), next_rank, goes_to_one_rank),
     Operator("its own memory for a peer's", (access.LoadOp,), own_memory, is_of_a_peer),
-    Operator("a wait that one rank leaves out", (counters.WaitOp,), not_on_the_first, is_needed),
+    Operator("a wait that one rank leaves out", (counters.WaitOp,), not_on_the_first, is_awaited_here_alone),
     Operator(
         "a signal that one rank leaves out",
         (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp),

@@ -39,10 +39,22 @@ system: causality order is transitive (PTX, memory consistency model), so that `
 _LEFT = """\
 `left`, which pkc adds, is signalled by every CTA behind its stores, releases at the scope of the system, and is awaited
 from all before the kernel ends: until then nobody reads what `done` announces"""
+_BARRIERS = """\
+between `entered` and `left`, which pkc adds, barriers follow each other without anything between them"""
+_NOTHING = """\
+what the barrier is in front of reads only X, which is there once all have entered"""
 EXPLAINED = {
     ("all_reduce_explicit default", 4): _ENTERED,
     ("all_reduce_explicit default", 9): _LEFT,
     ("all_reduce_explicit default", 10): _LEFT,
+    **{("barriers one after the other", line): _BARRIERS for line in (3, 4, 9, 10)},
+    ("a barrier of each task", 4): _NOTHING,
+    ("sums in any order", 5): "each rank clears the memory of the next one, not its own, before the same barrier",
+    (
+        "a store that no load orders",
+        3,
+    ): "`go` says that a rank has begun, as `entered` does, which pkc adds in front of it",
+    ("maxima and minima", 4): "the largest and the least of all ranks' numbers do not depend on which rank has which",
 }
 """Mutants that survive because they change nothing: subject and line, and why."""
 
