@@ -122,7 +122,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[M].symmetric()):
 """,
     ),
     "warps that no CTA has": Wrong(
-        ("PK346",),
+        ("PK476",),
         2,
         """
 kernel k(X: f32[M].symmetric(), Y: f32[M].symmetric()):
