@@ -7,8 +7,11 @@ what the threads did is played again side by side, as hardware would: whoever wa
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+_WARP = 32
 
 
 @dataclass
@@ -91,6 +94,8 @@ class Barriers(dict[int, Barrier]):
             assert barrier.count, f"the barrier at {address} is not initialised"
             barrier.check()
         play(self._log)
+        for warp in sorted({thread // _WARP for thread in self._log}):
+            play(self._log, late=warp)
 
 
 @dataclass
@@ -102,19 +107,31 @@ class _State:
     bytes: int = 0
 
 
-def play(log: Log) -> None:
-    """Let all threads go on until each has done all that it did, or all wait: then the first of them hangs."""
+def play(log: Log, *, late: int | None = None) -> None:
+    """Let all threads go on until each has done all that it did, or all wait: then the first of them hangs.
+
+    Threads of the warp `late` do one thing, and that once all others wait: what it awaits may be complete, and complete
+    once more, by then, and the parity is that of a phase which is not.
+    """
     states: dict[int, _State] = {}
     at = dict.fromkeys(log, 0)
-    going = True
-    while going:
-        going = False
-        for thread, events in log.items():
-            while at[thread] < len(events) and _goes_on(states, *events[at[thread]]):
+    slow = [thread for thread in log if thread // _WARP == late]
+    quick = [thread for thread in log if thread // _WARP != late]
+
+    def advance(threads: Sequence[int], most: int) -> bool:
+        before = sum(map(at.__getitem__, threads))
+        for thread in threads:
+            events = log[thread]
+            for event in events[at[thread] : at[thread] + most]:
+                if not _goes_on(states, *event):
+                    break
                 at[thread] += 1
-                going = True
-    for thread, events in log.items():
-        assert at[thread] == len(events), f"thread {thread} waits for ever"
+        return sum(map(at.__getitem__, threads)) > before
+
+    while advance(quick, len(max(log.values(), key=len))) or advance(slow, 1):
+        pass
+    hangs = next((thread for thread, events in log.items() if at[thread] < len(events)), None)
+    assert hangs is None, f"thread {hangs} waits for ever"
 
 
 def _goes_on(states: dict[int, _State], what: str, barrier: Barrier, value: int) -> bool:

@@ -51,10 +51,14 @@ KERNELS: dict[str, tuple[dict[str, int], dict[str, str]]] = {
     "ag_gemm": ({"M": 700, "N": 260, "K": 64 * 7}, {"overlap": "inter_sm", "comm_sms": "1"}),
     "chained GEMMs": ({"M": 150, "N": 64 * 13}, {}),
     "both_computed": ({"M": 300, "N": 130, "K": 64 * 5}, {}),
+    "chained_right": ({"M": 62, "N": 129, "K": 64 * 8 + 5}, {}),
     "gemm_fp8_blocks": ({"M": 500, "N": 130, "K": 128 * 5, "G": 5, "H": 2}, {}),
 }
 """Examples, loops of `tests/pipelines.py` and epilogues of `tests/tiles.py` at sizes for which stages are used
 again; sizes, schedules."""
+
+UNEVEN = {"chained_right": {"M": 2, "N": 1, "K": 1}}
+"""What rows are multiples of: those of X and V are loaded by threads of two warps, those of W by TMA."""
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -62,7 +66,7 @@ def test_every_phase_is_completed_and_awaited(name: str) -> None:
     sizes, schedule = KERNELS[name]
     text = (LOOPS | EPILOGUES).get(name)
     program = parse_text(Source("k.pk", text)) if text is not None else load_program(EXAMPLES / f"{name}.pk")
-    roles = compile_program(program, schedule=schedule, level="roles").kernel
+    roles = compile_program(program, schedule=schedule, level="roles", divisors=UNEVEN.get(name)).kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, 2, sizes)
     cta = [Cta(memory, 1, number, 2) for number in range(2)]
@@ -74,6 +78,24 @@ def test_every_phase_is_completed_and_awaited(name: str) -> None:
         found.barriers.check()
     phases = [max(barrier.arrivals.values(), default=0) for found in cta for barrier in found.barriers.values()]
     assert max(phases) > 2
+
+
+def test_a_warp_that_is_late_finds_the_phase_that_it_awaits() -> None:
+    """Thread 32 awaits that a stage is free, but has no share in filling it: it may be free once more by then."""
+    for shares in (True, False):
+        barriers = Barriers()
+        filled, emptied = barriers[0], barriers[8]
+        for phase in range(3):
+            for thread in (0, 32):
+                emptied.wait(thread, 1 - phase % 2)
+                if shares or not thread:
+                    filled.arrive(thread)
+            filled.wait(64, phase % 2)
+            emptied.arrive(64)
+        filled.init(1 + shares)
+        emptied.init(1)
+        with nullcontext() if shares else pytest.raises(AssertionError, match="thread 32 waits for ever"):
+            barriers.check()
 
 
 def full(*, count: int = 2, arrivals: int = 2, expected: int = 0, arriving: int = 0, parities: str = "01") -> Barrier:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
@@ -13,7 +14,7 @@ from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp,
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_async
 from pkc.passes.analysis.dependence import role_around, roles_around
-from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, spare_barrier
+from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, first_warp, spare_barrier
 
 
 def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
@@ -91,10 +92,19 @@ def acquire(role: WarpRole, op: AcquireOp) -> None:
         _has_read(role)
         return
     phase = emit.get(role.places[op.channel].phase, 0)
-    _wait(role, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
-    if ring.by_bytes:
-        with first_thread(role):
-            emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
+    with _who_fills(role, ring):
+        _wait(role, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
+        if ring.by_bytes:
+            with first_thread(role):
+                emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
+
+
+def _who_fills(role: WarpRole, ring: Ring) -> AbstractContextManager[object]:
+    """The warps that have a share in filling a stage, and wait until it is free: all, or the one that starts copies.
+
+    Others would find it filled and free once more, if they are late, and take that for not yet free.
+    """
+    return first_warp(role) if ring.by_bytes else nullcontext()
 
 
 def _has_read(role: WarpRole) -> None:
@@ -206,7 +216,8 @@ def drain_loads(role: WarpRole) -> None:
             wraps = emit.compare("sge", following, ring.depth)
             at = emit.select(wraps, emit.minus(following, ring.depth), following)
             parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)
-            _wait(role, ring, ring.empty(at, emit, launch.base), parity, "free")
+            with _who_fills(role, ring):
+                _wait(role, ring, ring.empty(at, emit, launch.base), parity, "free")
 
 
 def _wait(role: WarpRole, ring: Ring, barrier: SSAValue, parity: SSAValue, until: str) -> None:

@@ -184,6 +184,13 @@ def first_thread(role: WarpRole) -> AbstractContextManager[object]:
     return role.emit.when(role.emit.compare("eq", role.threads.thread, role.threads.start))
 
 
+def first_warp(role: WarpRole) -> AbstractContextManager[object]:
+    """A branch for the warp with `first_thread`."""
+    if role.threads.one or role.threads.warps == 1:
+        return nullcontext()
+    return role.emit.when(role.emit.compare("eq", role.threads.warp, role.threads.first))
+
+
 def warpgroup(role: WarpRole) -> SSAValue:
     """The number of this thread's warpgroup among those of the role."""
     threads = role.threads
