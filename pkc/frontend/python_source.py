@@ -103,8 +103,14 @@ class Positions:
         """The first name of a function that has other letters or digits; Python takes some for those of ASCII."""
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         start, end = self._starts[first - 1], self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        lines = io.StringIO(self.source.text[start:end]).readline
-        for token in tokenize.generate_tokens(lines):
+        text = self.source.text[start:end]
+        if text.isascii():
+            return None
+        try:
+            tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+        except (tokenize.TokenError, SyntaxError):  # Python counts lines otherwise: a carriage return alone ends one
+            return self.def_name(node)
+        for token in tokens:
             if token.type == tokenize.NAME and not token.string.isascii():
                 line, column = token.start
                 place = self._starts[first + line - 2] + column

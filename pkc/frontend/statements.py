@@ -99,6 +99,9 @@ def _statement(frame: Frame, node: tree.Stmt) -> None:
 
 def _assignment(frame: Frame, node: tree.Assign) -> None:
     if isinstance(node.target, tree.Name):
+        name = node.target.id
+        if name not in frame.names:
+            frame.expired.setdefault(name, f"`{name}` needs a first value before this")
         _assign(frame, node.target, evaluate(frame, node.value), node.value.span)
     else:
         _store(frame, indexing.place(frame, node.target, evaluate), node.value, node.span)

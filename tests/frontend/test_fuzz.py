@@ -49,7 +49,7 @@ kernel every(X: i32[P], C: f32[M, N].symmetric().scratch(), ready: signal[ranks]
         wait(ready[0], ranks)
 """
 CORPUS = {**PK, "syntax": SYNTAX}
-DECORATOR = re.compile(r"^@pkc\.kernel(\(.*\))?\n", re.MULTILINE)
+DECORATOR = re.compile(r"^@(?:pkc\.kernel.*|no_type_check)\n", re.MULTILINE)
 
 PIECES = [
     *"()[]:;,.@=+-*/%<>#\\'\"{}!\t\r\0é\U0001d518\ufeff\u2028 ",
