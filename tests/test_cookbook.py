@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
 from tests.sweeps import sweep
+from tools.cookbook import RESULTS, table
 
 ROOT = Path(__file__).parents[1]
 RECIPES = {
@@ -36,6 +38,12 @@ def test_there_are_twelve() -> None:
     assert len(RECIPES) == 12
     for path in (ROOT / "examples" / "inference").glob("*.pk"):
         assert path.stem not in RECIPES or RECIPES[path.stem] == path.read_text(encoding="utf-8")
+
+
+def test_every_recipe_has_its_measured_speed() -> None:
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
+    assert {one["kernel"] for one in kept} == {"copy", "gemm", *RECIPES}
+    assert table(kept) in (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from math import prod
@@ -115,6 +115,19 @@ def sweep(ranks: int, jobs: int) -> Iterator[dict[str, Any]]:
         unit, rate = ("TFLOP/s", flops / ms / 1e9) if flops else ("GB/s", size / ms / 1e6)
         beside = rates.setdefault(unit, rate)  # of the copy and of the matmul, which come first
         yield {"kernel": name, "sizes": (_BESIDE_SIZES | SIZES)[name], "ms": ms, unit: rate, "share": rate / beside}
+
+
+RESULTS = PAGE.parents[1] / "bench" / "results" / "cookbook" / "cookbook_x1.json"
+
+
+def table(found: Sequence[Mapping[str, Any]]) -> str:
+    """The rows of the page's table."""
+    lines = ["| kernel | sizes | ms | rate | of the copy or the GEMM |", "|---|---|---|---|---|"]
+    for one in found:
+        sizes = ", ".join(f"{dim} = {size}" for dim, size in one["sizes"].items())
+        unit, rate = next((unit, rate) for unit, rate in one.items() if unit.endswith("/s"))
+        lines.append(f"| `{one['kernel']}` | {sizes} | {one['ms']:.3f} | {rate:.0f} {unit} | {one['share']:.2f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -149,6 +149,8 @@ def matmul(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
     assert isinstance(left, Tile) and isinstance(right, Tile)
     if len(left.axes) != 2 or len(right.axes) != 2:
         hint = "a matrix and a vector: `rowsum(a * x)`" if len(left.axes) == 2 and len(right.axes) == 1 else ""
+        if not left.axes or not right.axes:
+            hint = "`*` multiplies by a number"
         hint = hint or "numbers, not blocks, for other axes: `tasks(B, ...)`"
         raise PkcError(BadMatmul(span, str(left), str(right), "each operand has two axes", hint))
     _check_matmul_types(left, right, span)

@@ -51,6 +51,7 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(
         ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
     ),
+    "PK303-vector": Followed(edits=(("A[m, k] @ x[k]", "rowsum(A[m, k] * x[k])"),), said="`rowsum(a * x)`"),
     "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
     "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),
     "PK434-branch": Followed(
