@@ -64,3 +64,14 @@ def test_a_recipe_computes_what_it_says(name: str) -> None:
 @pytest.mark.parametrize("name", sweep(RECIPES, lambda name: name in ("softmax", "rope")))
 def test_a_recipe_is_compiled_without_spills(name: str) -> None:
     assert not build_kernel(compile_program(program(name), level="machine").kernel).warnings
+
+
+def test_pieces_of_rows_leave_room_for_reductions_between_warps() -> None:
+    """Stages of pieces take all that is left of shared memory."""
+    compile_program(
+        program("vocab_cross_entropy"),
+        constants={"V": 38912},
+        schedule={"row": "16384"},
+        level="roles",
+        smaller=False,
+    )

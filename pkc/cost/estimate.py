@@ -194,10 +194,11 @@ class _Estimator:
             return multiplies + computes
         multiplies += self._rates.dependent
         busy = max(multiplies, computes)
-        if depth > 1:
-            return busy
-        # Not pipelined: a warpgroup waits for its MMAs, while others use the tensor cores.
         alone = max(map(self._groups, iteration.mmas)) == 1
+        if depth > 1:
+            # Pipelined: of one warpgroup MMAs and what is computed beside them overlap less well than of several.
+            return busy + alone * self._rates.alone * min(multiplies, computes)
+        # Not pipelined: a warpgroup waits for its MMAs, while others use the tensor cores.
         return busy + (1.0 if alone else self._rates.exposed) * min(multiplies, computes)
 
     def _groups(self, mma: Mma) -> int:

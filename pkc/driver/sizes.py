@@ -71,7 +71,7 @@ def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iter
     longer = () if multiplies else (2 * tiles.columns[-1], 4 * tiles.columns[-1])
     sizes = {_Is.ROWS: tiles.rows, _Is.COLUMNS: (*tiles.columns, *longer), _Is.INNER: tiles.inner}
     for rows, columns, inner in product(*sizes.values()):
-        if rows * columns <= tiles.most:
+        if rows * columns <= (tiles.most if multiplies else tiles.streamed):
             chosen = {_Is.ROWS: rows, _Is.COLUMNS: columns, _Is.INNER: inner}
             yield {dim: chosen[kind] for dim, kind in dims.items()}
 

@@ -87,6 +87,8 @@ class Rates:
     each row has several, and what these compute goes back."""
     exposed: float
     """What warpgroups fail to compute beside the MMAs of others, as a fraction, where their own are not pipelined."""
+    alone: float
+    """The same of a single warpgroup whose own are pipelined."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float

@@ -76,6 +76,8 @@ class Tiles:
     """What is summed over in an iteration where accumulators have at most `small` elements: the MMAs of less take
     hardly longer than the iteration's barriers."""
     small: int = 0
+    streamed: int = 8192
+    """The most elements of tiles that meet no MMA: SMs are busy with several at a time."""
     chained_rows: tuple[int, ...] = ()
     """What autoschedule tries for rows where MMAs of a loop need one another, with a warpgroup for each `Mma.rows`."""
     chained: tuple[int, ...] = ()

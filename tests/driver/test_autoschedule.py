@@ -10,7 +10,7 @@ import pytest
 
 from pkc.diagnostics import PkcError
 from pkc.driver import autoschedule as module
-from pkc.driver import builder
+from pkc.driver import builder, planned_candidates
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
@@ -23,7 +23,7 @@ from tests.clock import within
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def chosen(name: str, ranks: int = 4, schedule: dict[str, str] | None = None, **dims: int) -> Autoschedule:
+def chosen(name: str, ranks: int = 4, schedule: Any = None, **dims: int) -> Autoschedule:
     return autoschedule(load_program(EXAMPLES / f"{name}.pk"), dims=dims, ranks=ranks, schedule=schedule)
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_estimated_stays_as_it_is() -> None:
     assert list(map(str, found.remarks)) == [f"k.pk:1: pk.kernel: {reason} [autoschedule]"]
 
 
-def attention(constants: dict[str, int], schedule: dict[str, str] | None = None, **dims: int) -> dict[str, str]:
+def attention(constants: dict[str, int], schedule: Any = None, **dims: int) -> dict[str, str]:
     program = load_program(EXAMPLES / "attention.pk")
     return dict(autoschedule(program, dims=dims, ranks=1, constants=constants, schedule=schedule).schedule)
 
@@ -213,7 +213,12 @@ def load_text(text: str, schedule: Mapping[str, str]) -> Compiled:
 
 def test_a_choice_for_a_chain_is_quick() -> None:
     def choose() -> Autoschedule:
-        for cached in (module._autoschedule, module._candidates, module._written, module._compiles):
+        for cached in (
+            module._autoschedule,
+            planned_candidates.candidates,
+            planned_candidates.written_as,
+            module._compiles,
+        ):
             cached.cache_clear()
         return chosen("attention", ranks=1, B=4, H=16, S=8192, T=8192)
 

@@ -59,10 +59,15 @@ def shared_memory(kernel: KernelOp) -> int:
             channels.setdefault(channel_group(op), {})[op] = op.depth
     taken = {group: bytes_of(depths) for group, depths in channels.items()}
     for role in kernel.roles:
-        if words := shared_words(role, target.arch.warp):
-            taken[group_of(role)] = taken.get(group_of(role), 0) + words * target.arch.register_bytes
+        if size := between_warps(role, target):
+            taken[group_of(role)] = taken.get(group_of(role), 0) + size
     taken[COMPUTE] = taken.get(COMPUTE, 0) + read_behind(kernel)
     return max(taken.values())
+
+
+def between_warps(role: RoleOp, target: Target) -> int:
+    """Bytes of shared memory through which the warps of a role reduce rows that they share."""
+    return shared_words(role, target.arch.warp) * target.arch.register_bytes
 
 
 def bytes_of(depths: Mapping[ChannelOp, int]) -> int:

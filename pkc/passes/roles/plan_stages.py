@@ -20,7 +20,7 @@ from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import bytes_of, channel_group, content, read_behind, stages_text
+from pkc.passes.roles.budgets import between_warps, bytes_of, channel_group, content, group_of, read_behind, stages_text
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
@@ -93,6 +93,7 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
         return []
     target, group = target_of(kernel), channel_group(planned[0])
     others = bytes_of({c: c.depth for c in channels if c not in planned and channel_group(c) == group})
+    others += sum(between_warps(role, target) for role in kernel.roles if group_of(role) == group)
     return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel))
 
 

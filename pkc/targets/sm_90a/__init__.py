@@ -26,7 +26,7 @@ TARGET = Target(
         (64, 128),
         most=128 * 256,
         deep=(256,),
-        small=64 * 64,
+        small=64 * 32,
         chained_rows=(64, 128, 192),
         chained=tuple(range(64, 257, 16)),
     ),

@@ -36,6 +36,7 @@ H200 = Rates(
     special=16,
     dependent=170,
     exposed=0.1,
+    alone=0.25,
     shared_bytes=128,
     load_bytes=85,
     load_row=1.0,
