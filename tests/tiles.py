@@ -394,6 +394,13 @@ kernel ar_rmsnorm(X: bf16[M, 1024], w: f32[1024],
 """The same beside a collective, before and behind it, and collectives of tiles that meet no MMA."""
 
 TILES: dict[str, str] = {
+    "turned": """\
+kernel turned(X: bf16[M, N], c: f32[N], Y: bf16[N, M], Z: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        t = cast(X[m, n], f32) * 0.5 + c[n]
+        Z[m, n] = t - 1.0
+        Y[n, m] = (cast(X[m, n], f32) * max(cast(X[m, n], f32), 0.25)).T
+""",
     "to_e4m3": """\
 kernel to_e4m3(X: bf16[M, N], Y: e4m3[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 128)):
