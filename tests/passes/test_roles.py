@@ -466,7 +466,9 @@ def test_what_cannot_be_fetched_ahead_is_refused(name: str) -> None:
         assert [finding.code for finding in raised.value.diagnostics] == [expected], overlap
 
 
-TURNS = [PLANNED[number] for number in range(0, len(PLANNED), 3)]
+BY_EXAMPLE = [[case for case in PLANNED if case[0] == path] for path in EXAMPLES]
+TURNS = [cases[number % len(cases)] for number, cases in enumerate(BY_EXAMPLE) if cases]
+"""Each example with one overlap, each overlap with several."""
 
 
 @pytest.mark.parametrize(
