@@ -7,8 +7,9 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.counters import SignalOp
+from pkc.dialect.counters import SignalOp, WaitOp
 from pkc.location import Source
+from pkc.passes.roles.written_counts import sent_to
 from pkc.sim.ledger import Ledger
 from pkc.sim.schedule import Counter
 from tests.sim.helpers import parse
@@ -97,3 +98,8 @@ def test_tables_may_name_no_row_of_a_block() -> None:
     made = Ledger()
     made.sent(HERE, 1, 1, signal)
     made.check()
+
+
+def test_how_many_rows_of_tables_lie_in_a_block_is_not_known() -> None:
+    wait = next(op for op in parse(TABLE).walk() if isinstance(op, WaitOp))
+    assert sent_to(wait) == (None, None)

@@ -27,13 +27,14 @@ def sent_to(wait: WaitOp) -> tuple[Polynomial | None, Polynomial | None]:
     A counter is one of a constant number, or of the number of a rank. Into the latter that rank alone signals; what it
     has is then what a polynomial calls "of this rank".
     """
-    if any(not isinstance(use.operation, SignalOp | SignalAllOp | WaitOp | ResetOp) for use in wait.signal.uses):
+    users = [use.operation for use in wait.signal.uses]
+    if wait.rows is not None or not all(isinstance(op, SignalOp | SignalAllOp | WaitOp | ResetOp) for op in users):
         return None, None
     senders = [place for place in wait.indices if _is_a_rank(place)]
     if len(senders) > 1 or any(place not in senders and constant_of(place) is None for place in wait.indices):
         return None, None
     total = Polynomial.constant(0)
-    for op in (use.operation for use in wait.signal.uses):
+    for op in users:
         if isinstance(op, SignalOp | SignalAllOp) and _may_be_for(op, wait):
             each = _from_all(op, by_sender=bool(senders)) if _is_for(op, wait, senders) else None
             if each is None or each.has_negative_terms:
