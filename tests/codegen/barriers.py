@@ -128,7 +128,7 @@ def play(log: Log, *, late: int | None = None) -> None:
                 at[thread] += 1
         return sum(map(at.__getitem__, threads)) > before
 
-    while advance(quick, len(max(log.values(), key=len))) or advance(slow, 1):
+    while advance(quick, max(map(len, log.values()), default=0)) or advance(slow, 1):
         pass
     hangs = next((thread for thread, events in log.items() if at[thread] < len(events)), None)
     assert hangs is None, f"thread {hangs} waits for ever"

@@ -111,9 +111,9 @@ def _mma(kernel: KernelOp, op: AnyMmaOp, target: Target) -> Iterator[NotLowered]
         if not _is_staged(op.a) and size == 1:
             hint = "round them to bf16, and multiply by an array of bf16"
             yield _refused(op, target, "an MMA of 8-bit floats that are computed", hint, where)
+        for operand in (op.a, op.b):
+            yield from _long(op, operand, target, where)
     turned = " of a left operand that is transposed" if rows == mma.rows else ""
-    for operand in (op.a, op.b):
-        yield from _long(op, operand, target, where)
     needs += [(op.a, 0, rows, f"an MMA of {{}} rows{turned}"), (op.b, 1, columns, "an MMA of {} columns")]
     wrong = [(tile, axis, step, what) for tile, axis, step, what in needs if tile_type(tile).shape[axis] % step]
     if wrong:
