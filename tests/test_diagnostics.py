@@ -27,7 +27,7 @@ class Special(Plain):
 def test_a_kind_is_a_dataclass_when_it_is_used() -> None:
     assert "__dataclass_fields__" not in Special.__dict__
     made = Special(NOWHERE, "x", count=2)
-    assert [field.name for field in fields(made)] == ["span", "also", "context", "name", "hint", "count"]
+    assert [field.name for field in fields(made)] == ["span", "also", "context", "tried", "name", "hint", "count"]
     assert str(made) == "error[PK002]: `x` is wrong"
     assert made == replace(made, hint="") == pickle.loads(pickle.dumps(made)) != Special(NOWHERE, "x")
     assert hash(made) == hash(Special(NOWHERE, "x", count=2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -66,6 +67,7 @@ class Explained:
     remarks: list[Remark]
 
 
+@cache
 def explained(name: str, schedule: str) -> Explained | None:
     """Nothing if the schedule is refused. All but the machine level is there for what has no lowering."""
     claims: list[Why] = []
