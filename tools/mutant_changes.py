@@ -94,8 +94,12 @@ def all_tasks(op: Operation) -> None:
 
 def among_others(op: Operation) -> bool:
     """Whether several task sets are shared out: a single one that is not is the legal form of an unsplit kernel."""
-    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    kernel = kernel_around(op)
     return sum(program.PER_CTA in other.attributes for other in kernel.walk()) > 1
+
+
+def kernel_around(op: Operation) -> KernelOp:
+    return next(around for around in _around(op) if isinstance(around, KernelOp))
 
 
 def _around(op: Operation) -> Iterator[Operation]:
@@ -174,7 +178,7 @@ def fixed_ranks(op: Operation) -> None:
 def counts_ranks(op: Operation) -> bool:
     """Whether an operation gives the number of ranks to a wait of signals that are not reset."""
     assert isinstance(op, coordinates.DimOp)
-    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    kernel = kernel_around(op)
     waits = [wait for wait in kernel.walk() if isinstance(wait, counters.WaitOp) and op.result in sources([wait.count])]
     reset = {other.signal for other in kernel.walk() if isinstance(other, counters.ResetOp)}
     return op.dim.data == "ranks" and any(wait.signal not in reset for wait in waits)

@@ -22,7 +22,7 @@ from pkc.dialect.types import SignalType
 from pkc.passes.analysis.dependence import role_around
 from pkc.passes.build import before, constant
 from pkc.passes.roles.remote_accesses import array_name
-from tools.mutant_changes import orders
+from tools.mutant_changes import kernel_around, orders
 from tools.mutant_operators import Operator
 
 _WIDTH = 2**31
@@ -103,27 +103,18 @@ def is_needed(op: Operation) -> bool:
     """Whether a signal or wait is not one of those that pkc adds at the entry and exit of an author's protocol: the
     author's own may order the same."""
     assert isinstance(op, counters.CounterOp)
-    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
-    return WRITTEN not in kernel.attributes or array_name(op.signal) not in ("entered", "left")
+    return WRITTEN not in kernel_around(op).attributes or array_name(op.signal) not in ("entered", "left")
 
 
 def is_awaited_here_alone(op: Operation) -> bool:
     """Whether a wait is needed; in an author's protocol none that pkc adds among the CTAs of a role, or that several
     roles of a CTA have because tiles go from one to the other."""
     assert isinstance(op, counters.WaitOp)
-    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
-    if WRITTEN not in kernel.attributes:
+    if WRITTEN not in kernel_around(op).attributes:
         return True
     others = (use.operation for use in op.signal.uses if isinstance(use.operation, counters.WaitOp))
     twice = any(role_around(other) is not role_around(op) for other in others)
     return is_needed(op) and not array_name(op.signal).startswith("joined") and not twice
-
-
-def _around(op: Operation) -> Iterator[Operation]:
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 def own_blocks(op: Operation) -> None:

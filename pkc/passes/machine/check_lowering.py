@@ -100,20 +100,20 @@ def _mma(kernel: KernelOp, op: AnyMmaOp, target: Target) -> Iterator[NotLowered]
     mma, kind = target.mma, tile_type(op.a).element_type
     size, where = dtype_bytes(kind), _operands(kernel, op)
     needs = [(op.a, 1, mma.depth // size, f"an MMA that sums over {{}} elements of {dtype_name(kind)}")]
-    rows = 1 if tile_type(op.a).shape[0] < ROW_STEP else ROW_STEP
+    rows, turned = 1 if tile_type(op.a).shape[0] < ROW_STEP else ROW_STEP, ""
     columns = COLUMN_STEP
     if mma.operands is Operands.REGISTERS:
         if size != 2:
             yield _refused(op, target, f"an MMA of {dtype_name(kind)}", "operands of 16 bits: `cast(x, bf16)`", where)
     else:
-        rows = mma.rows if _is_staged(op.a) and _is_turned(op.a) else rows
+        if _is_staged(op.a) and _is_turned(op.a):
+            rows, turned = mma.rows, " of a left operand that is transposed"
         columns = columns if _is_turned(op.b) or not _is_staged(op.b) else max(columns, _PANEL // size)
         if not _is_staged(op.a) and size == 1:
             hint = "round them to bf16, and multiply by an array of bf16"
             yield _refused(op, target, "an MMA of 8-bit floats that are computed", hint, where)
         for operand in (op.a, op.b):
             yield from _long(op, operand, target, where)
-    turned = " of a left operand that is transposed" if rows == mma.rows else ""
     needs += [(op.a, 0, rows, f"an MMA of {{}} rows{turned}"), (op.b, 1, columns, "an MMA of {} columns")]
     wrong = [(tile, axis, step, what) for tile, axis, step, what in needs if tile_type(tile).shape[axis] % step]
     if wrong:
