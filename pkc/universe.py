@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.universe import Universe
 
-from pkc.dialect import Pk
+from pkc.dialect.pk import Pk
 from pkc.passes import PASSES
 
 UNIVERSE = Universe(all_dialects={"pk": lambda: Pk}, all_passes=PASSES)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.test_value import create_ssa_value
 
-import pkc.dialect
+import pkc.dialect.pk
 import pkc.language
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp
@@ -52,7 +52,7 @@ def test_a_type_without_an_error_rule_is_refused() -> None:
 
 
 def test_an_operation_that_computes_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pkc.dialect, "TILE", (*pkc.dialect.TILE, LoadOp))
+    monkeypatch.setattr(pkc.dialect.pk, "TILE", (*pkc.dialect.pk.TILE, LoadOp))
     with pytest.raises(TypeError, match=r"no value and no error rule for pk\.load"):
         runpy.run_path(tile_ops.__file__)
 

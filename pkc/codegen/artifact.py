@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from pkc.dialect.types import RANKS
+from pkc.dialect.words import RANKS
 
 Extent: TypeAlias = str | int | tuple[str | int, int]
 """A dimension by name, a constant, or a pair of one of them and a block size: as many as `pk.block_number` numbers

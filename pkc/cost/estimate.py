@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
-from pkc.dialect.engines import JOINED
+from pkc.dialect.words import JOINED
 from pkc.passes.roles.carrying import CARRYING
 from pkc.targets.target import Target
 

@@ -11,18 +11,9 @@ from xdsl.ir import BlockArgument, Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from pkc.dialect import context
 from pkc.dialect.attributes import Role
+from pkc.dialect.pk import context
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
-
-LANES = 4
-"""Streams on which a copy engine runs its tasks. A copy of 2 MB to a peer takes 6 us, and 15 us with the write of its
-counter and the start of the next copy on the same stream: three streams fill a link, four leave some margin. With the
-kernel's stream they stay below the 8 hardware queues that a GPU has by default."""
-
-JOINED = 4
-"""Tasks whose copies are merged into one where they are adjacent. It saves calls on the host: on 2 GPUs `ag_gemm` of
-4096 x 2048 x 4096 took 0.115 ms with it and 0.139 without. Where the link is the limit, it costs 5 per cent."""
 
 RESTARTS = "pk.restarts"
 """Argument attribute of counters: they count from zero in each launch, and are zero when it begins on their rank."""

@@ -79,12 +79,6 @@ ARRAY, PLACE = "array", "place"
 """On an instruction that stands where an index is found to be no position: the array, and which index it is: `row` of a
 table, `rank` of one, or `index` and the dimension."""
 
-ROW = "row"
-"""The place of a row of a table, which is left out if the array has none such."""
-
-RANK = "rank"
-"""The place of a rank that a table names."""
-
 UNTILS = ("raised", "filled", "free")
 """Counters are raised; a stage of a channel is filled, or free to be filled again."""
 

@@ -39,11 +39,10 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from pkc.dialect.words import RANKS as RANKS
+
 Dim: TypeAlias = str | int
 """A dimension: the name of a run-time value, or a constant."""
-
-RANKS = "ranks"
-"""The dimension whose value is the number of ranks."""
 
 bf16, f16, f32 = BFloat16Type(), Float16Type(), Float32Type()
 e4m3, e5m2 = Float8E4M3FNType(), Float8E5M2Type()
@@ -349,11 +348,6 @@ def _parse_extent(parser: AttrParser) -> StringAttr | IntAttr | BlockType:
 def ends_with_shards(array: PrivateType | PGLType) -> bool:
     """Whether the last dimension of an array is sharded."""
     return isinstance(array, PGLType) and array.shard_dim == array.rank - 1
-
-
-def every_shard(dim: object) -> str:
-    """What all shards of a dimension are as long as."""
-    return f"{dim}.shards"
 
 
 def row_of(array: PrivateType | PGLType) -> str:

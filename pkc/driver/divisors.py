@@ -13,7 +13,8 @@ from pkc.dialect.blocks import shard_length
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, every_shard, row_of
+from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
+from pkc.dialect.words import every_shard
 from pkc.targets.layout import CHUNK
 
 

@@ -17,7 +17,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import context
+from pkc.dialect.pk import context
 from pkc.location import NOWHERE
 from pkc.passes.errors import PassFailed
 from pkc.passes.verify import verify as verify_module

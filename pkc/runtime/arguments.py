@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pkc.codegen.artifact import ArrayParameter, Interface
 from pkc.diagnostics import PkcError, listing
-from pkc.dialect.types import RANKS
+from pkc.dialect.words import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import argument_errors as errors
 from pkc.runtime.arrays import Array, View, row_major

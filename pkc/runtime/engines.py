@@ -3,71 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TypeAlias
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect import copies, counters, program
-from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines, is_engine, parse_engines
 from pkc.dialect.positions import Sizes
+from pkc.runtime.steps import Box, Copy, Index, Raise, Reset, Section, Strand, Wait
 from pkc.semantics.evaluate import Call, Evaluator
-
-Index: TypeAlias = Block | int
-
-
-@dataclass(frozen=True)
-class Box:
-    """Elements of an array: positions along the dimensions that `indices` has, everything along the others."""
-
-    array: str
-    indices: Mapping[int, Index]
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A box of one array to a box of another."""
-
-    source: Box
-    target: Box
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Wait until a counter of this rank is at least `value`."""
-
-    signal: str
-    indices: tuple[int, ...]
-    value: int
-
-
-@dataclass(frozen=True)
-class Raise:
-    """A counter of a rank becomes `value`."""
-
-    signal: str
-    indices: tuple[int, ...]
-    rank: int
-    value: int
-
-
-@dataclass(frozen=True)
-class Reset:
-    """All counters of a signal become zero on this rank."""
-
-    signal: str
-
-
-Step: TypeAlias = Copy | Wait | Raise | Reset
-
-Strand: TypeAlias = list[Step]
-"""Steps in order."""
-
-Section: TypeAlias = list[Strand]
-"""A single strand, or one for each task; strands do not wait for each other."""
 
 
 class Engines:

@@ -16,12 +16,11 @@ from typing import Any, TypeAlias
 from pkc.codegen.artifact import Artifact, Extent, SignalParameter
 from pkc.dialect import blocks
 from pkc.dialect.blocks import Block
-from pkc.dialect.engines import JOINED
-from pkc.dialect.types import RANKS
+from pkc.dialect.words import JOINED, RANKS
 from pkc.runtime.arrays import memory_shape, row_major
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.engines import Box, Copy, Raise, Reset, Step, Wait
 from pkc.runtime.kernel_parameters import Values, extents_of
+from pkc.runtime.steps import Box, Copy, Raise, Reset, Step, Wait
 
 MOST_AT_ONCE = 255
 """Waits and writes in one call of the driver."""

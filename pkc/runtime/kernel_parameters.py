@@ -20,7 +20,7 @@ from pkc.codegen.artifact import (
     Scalar,
     TensorMaps,
 )
-from pkc.dialect.types import RANKS
+from pkc.dialect.words import RANKS
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.tensor_map import MAP_BYTES, Memory, move, tilings

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps, Waits
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect import blocks
-from pkc.dialect.types import RANKS
+from pkc.dialect.words import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import reports
 from pkc.runtime.arguments import Bound, bind, fingerprint, tensors
@@ -25,13 +25,16 @@ from pkc.runtime.arrays import memory_shape
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.engines import Engines, Section
 from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.group import Group
 from pkc.runtime.kernel_parameters import KernelParameters, StructOf, Values, extents_of
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.plans import Plan, Start, keep
+from pkc.runtime.steps import Section
+
+if TYPE_CHECKING:
+    from pkc.runtime.engines import Engines
 
 _SPARE_SMS = 4
 """SMs that a kernel with copy engines leaves free: the driver copies within one GPU by a kernel."""
@@ -63,7 +66,7 @@ class LoadedKernel:
         self.artifact, self.mesh = artifact, mesh
         for rank in mesh.local:
             _check_gpu(mesh.driver, artifact, rank)
-        self._engines = Engines(artifact.engines) if artifact.engines else None
+        self._engines = _engines(artifact.engines)
         self._beside = Beside(mesh, self._engines.count) if self._engines is not None else None
         spare = _SPARE_SMS if self._engines is not None else 0
         sms = grid or min(rank.sms for rank in mesh.local) - spare
@@ -359,6 +362,15 @@ class LoadedKernel:
             assert split is not None
             extents[split] = dims[RANKS] * blocks.shard_length(extents[split], dims[RANKS])
         return math.prod(extents) * ELEMENTS[parameter.dtype].bytes * (2 if parameter.packets else 1)
+
+
+def _engines(text: str) -> Engines | None:
+    """What copy engines do, if they do anything: it is IR, which takes long to import."""
+    if not text:
+        return None
+    from pkc.runtime.engines import Engines
+
+    return Engines(text)
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.engines import LANES
+from pkc.dialect.words import LANES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
 from pkc.runtime.alarm import Alarm

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from pkc.dialect.types import RANKS
+from pkc.dialect.words import RANKS
 from pkc.runtime.arguments import Span
 from pkc.runtime.beside import Work
 from pkc.runtime.kernel_parameters import KernelParameters

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pkc.codegen.artifact import Wait, Waits
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.machine import RANK, ROW
+from pkc.dialect.words import RANK, ROW
 from pkc.location import NOWHERE, Span, span_at
 from pkc.runtime.errors import Stuck
 from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange

@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
-from pkc.dialect import TILE, elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, tile, uncertain
+from pkc.dialect import elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, tile, uncertain
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
@@ -31,6 +31,7 @@ from pkc.dialect.numeric import (
     to_tf32,
     wrap_i32,
 )
+from pkc.dialect.pk import TILE
 from pkc.dialect.ranges import Bounded, Error, within
 from pkc.dialect.types import FLOATS, TileType, f32, i1, i32
 

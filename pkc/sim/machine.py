@@ -13,10 +13,10 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import CounterOp
-from pkc.dialect.engines import LANES
 from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
+from pkc.dialect.words import LANES
 from pkc.location import span_of
 from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
 from pkc.semantics.evaluate import Call

@@ -20,8 +20,8 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.deferred import is_deferred
-from pkc.dialect.engines import LANES
 from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.words import LANES
 from pkc.location import span_of
 from pkc.sim.inputs import Data
 from pkc.sim.memory import MemoryState

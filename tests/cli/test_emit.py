@@ -39,7 +39,7 @@ artifact = load(sys.argv[1])
 kernel = LoadedKernel(artifact, Mesh.single_process(driver=Driver(api)))
 x, y = ([Tensor((64, columns), device=Device(rank), address=at << 32) for rank in (0, 1)] for at in (1, 2))
 kernel({"X": x, "Y": y})
-compilers = ("pkc.passes", "pkc.frontend.parse", "pkc.driver.compiler", "pkc.codegen.nvrtc", "lark")
+compilers = ("pkc.passes", "pkc.frontend.parse", "pkc.driver.compiler", "pkc.codegen.nvrtc", "lark", "xdsl")
 found = [name for name in compilers if name in sys.modules]
 print(f"{len(api.launches)} launches of {artifact.name}, compiled by {found}")
 """

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pkc.cost.estimate import Estimate, estimate
-from pkc.dialect.engines import JOINED
+from pkc.dialect.words import JOINED
 from pkc.targets.arch import Rates
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.arch import H200

@@ -8,9 +8,9 @@ import pytest
 from xdsl.ir import Attribute, Operation
 
 from pkc.cli.opt import parse_ir
-from pkc.dialect import Pk, context
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import SelectOp, Unary
+from pkc.dialect.pk import Pk, context
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import bf16, f32, i1, i32
 from pkc.passes.run import print_ir

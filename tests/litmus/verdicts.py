@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.parser import Parser
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect import context
+from pkc.dialect.pk import context
 from pkc.sim import order_errors
 from pkc.sim.array import is_poison
 from pkc.sim.errors import Deadlock

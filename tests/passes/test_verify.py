@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects import scf
 from xdsl.parser import Parser
 
-from pkc.dialect import context
+from pkc.dialect.pk import context
 from pkc.passes.verify import findings
 
 _MODULE = """

@@ -12,9 +12,10 @@ import pytest
 from pkc.codegen.artifact import ArrayParameter, SignalParameter
 from pkc.dialect.blocks import Block
 from pkc.dialect.types import RANKS
-from pkc.runtime.engines import Box, Copy, Engines, Raise, Reset, Wait
+from pkc.runtime.engines import Engines
 from pkc.runtime.enqueue import Await, Move, Placer, Write, calls, side_by_side
 from pkc.runtime.kernel_parameters import Values
+from pkc.runtime.steps import Box, Copy, Raise, Reset, Wait
 from tests.runtime.fake import Api
 from tests.runtime.plays import artifact
 

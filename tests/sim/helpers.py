@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect import context
+from pkc.dialect.pk import context
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import Comparison, compare, reference
 from pkc.sim.run import simulate

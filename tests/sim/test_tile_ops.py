@@ -8,10 +8,11 @@ import pytest
 from xdsl.dialects.builtin import IndexType
 from xdsl.utils.test_value import create_ssa_value
 
-from pkc.dialect import TILE, elementwise, reductions, tile
+from pkc.dialect import elementwise, reductions, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.pk import TILE
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i32
 from pkc.semantics import tile_ops

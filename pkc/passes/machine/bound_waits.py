@@ -8,9 +8,10 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, i32, i64
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.machine import AWAITS, ONE, PLACE, RANK, ROW, InstructionOp
+from pkc.dialect.machine import AWAITS, ONE, PLACE, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PrivateType
+from pkc.dialect.words import RANK, ROW
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass

@@ -9,10 +9,11 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect import MACHINE, machine
+from pkc.dialect import machine
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import on_sms
+from pkc.dialect.pk import MACHINE
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.location import span_of

@@ -6,8 +6,8 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from pkc.dialect import TILE
 from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreOp
+from pkc.dialect.pk import TILE
 from pkc.dialect.program import RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type

@@ -25,7 +25,8 @@ from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
-from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, every_shard, f32, row_of
+from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, f32, row_of
+from pkc.dialect.words import every_shard
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import TILE
 from pkc.dialect.access import LoadOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
+from pkc.dialect.pk import TILE
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type

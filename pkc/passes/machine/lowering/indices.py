@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
-from pkc.dialect.machine import ARRAY, PLACE, RANK, ROW
+from pkc.dialect.machine import ARRAY, PLACE
 from pkc.dialect.types import RANKS
+from pkc.dialect.words import RANK, ROW
 from pkc.passes.machine.check_indices import CHECKED, OUT_OF_RANGE
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.roles.remote_accesses import array_name
