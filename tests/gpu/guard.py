@@ -9,6 +9,7 @@ A cost is the median over rounds of the time with guards over that without.
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import os
 import statistics
@@ -62,7 +63,9 @@ COST: Mapping[str, Timed] = {
 }
 """What is timed, by the example's name and what else; kernels without counters have nothing to guard."""
 
-LAUNCHES, ROUNDS = 20, 15
+ROUNDS, LAUNCHES = 15, 20
+SECONDS = 0.01
+"""What a round takes at least: it has more launches of short kernels, whose times vary by more."""
 
 say = partial(print, flush=True)
 
@@ -98,31 +101,38 @@ def _made(name: str, ranks: int) -> tuple[Sequence[Artifact], Mapping[str, Any]]
 def _cost(mesh: Mesh, name: str, artifacts: Sequence[Artifact], inputs: Mapping[str, Any]) -> None:
     dims = COST[name].dims
     if artifacts[1].waits is None:
-        say(f"{name:20} has no counters")
+        say(f"{name:22} has no counters")
         return
     calls = [Call(artifact, mesh, dims, inputs) for artifact in artifacts]
+    for call in calls:
+        _seconds(mesh, call, LAUNCHES)  # loads, allocates and warms up
+    launches = max(LAUNCHES, math.ceil(SECONDS * LAUNCHES / _seconds(mesh, calls[0], LAUNCHES)))
     ratios: list[float] = []
     plain: list[float] = []
-    for number in range(ROUNDS + 2):
+    for number in range(ROUNDS):
         taken = [0.0, 0.0]
         for which in (0, 1) if number % 2 else (1, 0):
-            mesh.synchronize()
-            began = time.perf_counter()
-            for _ in range(LAUNCHES):
-                calls[which].launch()
-            mesh.synchronize()
-            taken[which] = time.perf_counter() - began
-        if number >= 2:
-            ratios.append(taken[1] / taken[0])
-            plain.append(taken[0] / LAUNCHES)
+            taken[which] = _seconds(mesh, calls[which], launches)
+        ratios.append(taken[1] / taken[0])
+        plain.append(taken[0] / launches)
     low, high = sorted(ratios)[len(ratios) // 4], sorted(ratios)[-len(ratios) // 4]
     cost = 100 * (statistics.median(ratios) - 1)
     say(
-        f"{name:20} {1e6 * statistics.median(plain):8.1f} us, guards {cost:+.2f} %"
+        f"{name:22} {launches:4} launches of {1e6 * statistics.median(plain):7.1f} us, guards {cost:+.2f} %"
         f" ({100 * (low - 1):+.2f} to {100 * (high - 1):+.2f})"
     )
     for call in calls:
         call.free()
+
+
+def _seconds(mesh: Mesh, call: Call, launches: int) -> float:
+    """What so many launches in a row take."""
+    mesh.synchronize()
+    began = time.perf_counter()
+    for _ in range(launches):
+        call.launch()
+    mesh.synchronize()
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":
