@@ -29,7 +29,6 @@ from pkc.runtime.argument_errors import LaunchDimension
 from pkc.runtime.arguments import bind, fingerprint, tensors
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
-from pkc.runtime.errors import ClosedMesh
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.plans import Plan, keep
@@ -282,8 +281,7 @@ def _mesh_of(interface: Interface, values: Mapping[str, Any]) -> Mesh:
     given = [values[array.name] for array in interface.passed]
     mesh = next((value.mesh for value in given if isinstance(value, Array)), None)
     if mesh is not None:
-        if mesh.closed:
-            raise PkcError(ClosedMesh(NOWHERE, interface.name))
+        mesh.check()
         return mesh
     if under_torchrun():
         return default_mesh()

@@ -141,6 +141,7 @@ class Array:
 
     def check(self) -> None:
         """Raises `PkcError` if the array has no memory any more."""
+        self.mesh.check()
         if self.freed:
             shape = f"[{', '.join(map(str, self.shape))}]"
             raise PkcError(FreedArray(NOWHERE, f"array of {self.dtype}{shape}"))

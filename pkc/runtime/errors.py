@@ -298,12 +298,11 @@ class CaptureElsewhere(Diagnostic):
 
 
 class ClosedMesh(Diagnostic):
-    """A kernel is called with an array of a mesh that was closed."""
+    """A mesh, an array of it, or a kernel that was loaded there is used after the mesh was closed."""
 
     code = "PK857"
-    title = "`{kernel}` is called with an array of a mesh that is closed"
+    title = "this mesh was closed"
     help = "`pkc.mesh()` gives a new one, on which arrays can be made"
-    kernel: str
 
 
 class TooFewQueues(Diagnostic):

@@ -29,7 +29,7 @@ from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.group import Group
 from pkc.runtime.kernel_parameters import KernelParameters, StructOf, Values, extents_of
-from pkc.runtime.mesh import Mesh, Rank
+from pkc.runtime.mesh import Mesh, Rank, is_captured
 from pkc.runtime.plans import Plan, Start, keep
 from pkc.runtime.steps import Section
 
@@ -63,6 +63,7 @@ class LoadedKernel:
     """
 
     def __init__(self, artifact: Artifact, mesh: Mesh, *, grid: int | None = None) -> None:
+        mesh.check()
         self.artifact, self.mesh = artifact, mesh
         for rank in mesh.local:
             _check_gpu(mesh.driver, artifact, rank)
@@ -82,6 +83,8 @@ class LoadedKernel:
         self._agreed: set[str] = set()
         self._plans: dict[object, Plan] = {}
         self._raised = mesh.alarm.raised
+        # Without memory of its own, launches of a kernel have nothing to do with each other.
+        self._takes_turns = bool(artifact.signals) or any(array.scratch for array in artifact.arrays)
         self._implied_dims: dict[str, int] = {}
         if artifact.waits is not None:
             self._implied_dims[artifact.waits.ctas] = self.grid
@@ -154,17 +157,20 @@ class LoadedKernel:
 
     def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
-        every GPU gets their kernels in the same order."""
+        every GPU gets their kernels in the same order, and on whatever streams, a launch begins when the one before on
+        this mesh has ended (`Mesh.take_turns`)."""
         with self.mesh.launching:
+            self.mesh.check()
             if self._raised.value:
                 self.mesh.faults.check()
             self.mesh.faults.last = starts
-            if shared is None:
-                self._launch(starts, streams)
-                return
-            self._fork(shared)
+            if shared is not None:
+                self._fork(shared)
+            if self._takes_turns:
+                self.mesh.take_turns(streams)
             self._launch(starts, streams)
-            self._join(shared)
+            if shared is not None:
+                self._join(shared)
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
         """The offset in the heap of a scratch array or a signal, after a launch with these dimensions."""
@@ -290,9 +296,7 @@ class LoadedKernel:
         return self._memory[key]
 
     def _check_capture(self, stream: int) -> None:
-        api = self.mesh.driver.api
-        state = self.mesh.driver.cuStreamIsCapturing(stream)
-        if state != api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE:
+        if is_captured(self.mesh.driver, stream):
             raise PkcError(FirstLaunchInCapture(NOWHERE, self.artifact.name))
 
     def _allocate(self, dims: Mapping[str, int]) -> _Memory:

@@ -22,6 +22,7 @@ from pkc.runtime.arrays import Array, ArrayLayout
 from pkc.runtime.driver import NOT_READY, Driver, load
 from pkc.runtime.element import ELEMENTS, element_name
 from pkc.runtime.errors import (
+    ClosedMesh,
     Hang,
     ImpossibleArray,
     MissingGpu,
@@ -89,6 +90,8 @@ class Mesh:
         self.closed = False
         self.launching = threading.RLock()
         """Held while one thread prepares or starts a launch on all ranks of this process."""
+        self._last: Sequence[int] = ()
+        """The streams of the last launch that has to end before the next one begins."""
         self._zeroed = (0, 0)
         """The first and the last offset of memory that is zero on all ranks and not in use."""
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
@@ -150,6 +153,7 @@ class Mesh:
         order (docs/language.md, section 3). `dtype` is `bf16`, `f16`,
         `f32`, `i32`, `e4m3` or `e5m2`, or torch's name of it.
         """
+        self.check()
         name, extents = element_name(dtype), tuple(shape)
         problem = _problem(name, extents, layout, shard)
         if zigzag and shard is None and not problem:
@@ -208,6 +212,26 @@ class Mesh:
             raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None
 
+    def take_turns(self, streams: Sequence[int]) -> None:
+        """Let what is launched next, on a stream for each rank of this process, begin when the last launch has ended.
+
+        Launches share counters and scratch memory, and CTAs that wait for each other must all run: on streams of their
+        own, launches could overtake each other on one rank and not on another. In a capture nothing runs, and the graph
+        is in the order of its stream alone.
+        """
+        if streams == self._last:
+            return
+        last, self._last = self._last or streams, streams
+        with self.current(self.local[0]):
+            if is_captured(self.driver, streams[0]):
+                self._last = last
+                return
+        for rank, old, new in zip(self.local, last, streams, strict=True):
+            if old != new:
+                with self.current(rank):
+                    self.driver.cuEventRecord(rank.event, old)
+                    self.driver.cuStreamWaitEvent(new, rank.event, 0)
+
     def lanes(self, roles: int) -> int:
         """How many streams each of `roles` copy engine roles may have: as many as get a hardware queue each beside the
         kernels', at least one. The hardware does in order what is in one queue, whatever the streams.
@@ -240,28 +264,37 @@ class Mesh:
         waiting, and after `timeout` seconds, when all kernels are made to give up; if they do not end even so, the
         process can do nothing but end.
         """
+        self.check()
         streams, shared = self.streams(stream)
-        waiting = list(self.local if shared is None else self.local[:1])
-        for rank, handle in zip(waiting, streams if shared is None else [shared], strict=True):
+        events: dict[Rank, Any] = {}  # of this call alone: other threads launch, and wait for other streams
+        for rank, handle in zip(self.local, streams if shared is None else [shared], strict=shared is None):
             with self.current(rank):
-                self.driver.cuEventRecord(rank.event, handle)
+                events[rank] = self._event()
+                self.driver.cuEventRecord(events[rank], handle)
+        waiting = list(events)
         started = time.monotonic()
-        while waiting := [rank for rank in waiting if not self._done(rank)]:
-            passed = time.monotonic() - started
-            if passed > timeout:
-                self.alarm.raise_it()
-            if passed > timeout + _ENDING:
-                late = waiting if shared is None else self.local
-                names = ", ".join(str(rank.rank) for rank in late)
-                raise PkcError(Hang(NOWHERE, f"rank{'s' * (len(late) > 1)} {names}", timeout))
-            time.sleep(0.0005 if passed > _PATIENCE else 0)
+        try:
+            while waiting := [rank for rank in waiting if not self._done(events[rank])]:
+                passed = time.monotonic() - started
+                if passed > timeout:
+                    self.alarm.raise_it()
+                if passed > timeout + _ENDING:
+                    late = waiting if shared is None else self.local
+                    names = ", ".join(str(rank.rank) for rank in late)
+                    raise PkcError(Hang(NOWHERE, f"rank{'s' * (len(late) > 1)} {names}", timeout))
+                time.sleep(0.0005 if passed > _PATIENCE else 0)
+        finally:
+            for event in events.values():
+                self.driver.api.cuEventDestroy(event)
         self.faults.check()
 
     def close(self) -> None:
-        """Free all memory of the mesh, once all ranks have called this. No kernel may run.
+        """Free all memory of the mesh, once all ranks have called this. No kernel may run. A second call does nothing.
 
         When kernels have given up waiting, no other rank is waited for: some may be no more.
         """
+        if self.closed:
+            return
         if self.alarm.raised.value:
             time.sleep(_ENDING)  # every kernel, on whatever stream, sees the alarm in the first milliseconds
         elif self.group is not None:
@@ -279,6 +312,11 @@ class Mesh:
             self.driver.cuDevicePrimaryCtxRelease(rank.device)
         if self.group is not None:
             self.group.close()
+
+    def check(self) -> None:
+        """Raises `PkcError` if the mesh was closed."""
+        if self.closed:
+            raise PkcError(ClosedMesh(NOWHERE))
 
     @contextmanager
     def current(self, rank: Rank) -> Generator[None]:
@@ -302,10 +340,13 @@ class Mesh:
     def _stream(self) -> tuple[int, Any]:
         """A stream that waits for no other, and an event, of the current context."""
         stream = self.driver.cuStreamCreate(int(self.driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
-        return int(stream), self.driver.cuEventCreate(int(self.driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        return int(stream), self._event()
 
-    def _done(self, rank: Rank) -> bool:
-        (status,) = self.driver.api.cuEventQuery(rank.event)
+    def _event(self) -> Any:
+        return self.driver.cuEventCreate(int(self.driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+
+    def _done(self, event: Any) -> bool:
+        (status,) = self.driver.api.cuEventQuery(event)
         if status and int(status) != NOT_READY:
             self.driver.fail("cuEventQuery", status)
         return not status
@@ -326,6 +367,11 @@ def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | No
     if shard is not None and not 0 <= shard < len(shape):
         return f"there is no dimension {shard} of {len(shape)}"
     return ""
+
+
+def is_captured(driver: Driver, stream: int) -> bool:
+    """Whether a stream of the current context is being captured."""
+    return driver.cuStreamIsCapturing(stream) != driver.api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 
 
 def _handle(stream: Any) -> int:

@@ -47,7 +47,7 @@ def name_of(group: Any = None) -> str:
     if isinstance(group, str):
         return group
     if group is None:
-        return dist.group.WORLD.group_name
+        return _c10d._get_default_group().group_name
     return (group.get_group() if hasattr(group, "get_group") else group).group_name
 
 

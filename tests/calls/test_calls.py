@@ -10,6 +10,7 @@ import pytest
 import pkc
 from pkc.language import *
 from pkc.runtime import default
+from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from tests.calls import helpers
 from tests.calls.helpers import gathered, here, scaled, tensor, told, use
@@ -90,11 +91,34 @@ def test_the_default_mesh(api: Api) -> None:
     mesh.close()
     assert pkc.mesh() is not mesh
     expected = f"""\
-error[PK857]: `gathered` is called with an array of a mesh that is closed
+error[PK857]: this mesh was closed
 {here("gathered(x, tensor(64, 64))")}
   = help: `pkc.mesh()` gives a new one, on which arrays can be made
 """
     assert told(lambda: gathered(x, tensor(64, 64))) == expected
+    mesh.close()
+
+
+def test_a_mesh_that_was_closed(api: Api) -> None:
+    """Whatever was made on it is refused, and nothing is asked of the driver."""
+    mesh = pkc.mesh()
+    x = mesh.empty((256, 64), "bf16", "shard", 0)
+    arguments = {"X": x, "Y": [tensor(256, 64, device=rank.device, at=1) for rank in mesh.local]}
+    gathered(**arguments)
+    (ready,) = gathered.launcher._plans.values()
+    mesh.close()
+    api.calls.clear()
+    for again in (
+        lambda: ready.loaded(arguments),
+        lambda: LoadedKernel(ready.loaded.artifact, mesh),
+        lambda: mesh.empty((64, 64), "bf16"),
+        lambda: gathered.empty("X", mesh, M=64, N=64),
+        mesh.synchronize,
+        x.free,
+        x.tensor,
+    ):
+        assert told(again).startswith("error[PK857]: ")
+    assert not api.calls
 
 
 def _under_torchrun(rank: int) -> Any:

@@ -60,6 +60,7 @@ def test_a_capture_takes_all_ranks_with_it(api: Api, torch: FakeTorch) -> None:
     gathered(x, y)
     local, torch.capturing = [rank.stream for rank in pkc.mesh().local], True
     api.calls.clear()
+    api.capturing = {7000}
     assert launch_streams(api, lambda: gathered(x, y)) == local
     recorded = [call[2] for call in api.calls if call[0] == "cuEventRecord"]
     waiting = [call[1] for call in api.calls if call[0] == "cuStreamWaitEvent"]

@@ -40,7 +40,7 @@ def _processes() -> int:
 def _synchronize() -> int:
     api = Api(gpus=2)
     mesh = Mesh.single_process(driver=Driver(api))
-    api.unready = {mesh.local[1].event}
+    api.unready = {mesh.local[1].stream}
     mesh.synchronize(60.0)
     return 0
 

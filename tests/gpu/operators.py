@@ -154,11 +154,16 @@ def refused(job: Job) -> str:
     """What cannot be multiplied or shared out."""
     a, b = job.draw(30, 64, 128)[job.rank], job.draw(31, 128, 64)[job.rank]
     scatter = job.operators.fused_matmul_reduce_scatter
+    gone = job.torch.distributed.new_group(range(job.ranks))
+    name = gone.group_name
+    scatter(a, b, "sum", 0, name)
+    job.torch.distributed.destroy_process_group(gone)
     wrong: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("must be 'sum' or 'avg'", lambda: scatter(a, b, "max", 0, job.group)),
         ("scatter_dim is 2; A has 2 dimensions", lambda: scatter(a, b, "sum", 2, job.group)),
         (f"cannot be shared by {job.ranks} ranks", lambda: scatter(a[:63], b, "sum", 0, job.group)),
         ("B is torch.float32, and A is torch.bfloat16", lambda: scatter(a, b.float(), "sum", 0, job.group)),
+        ("process group", lambda: scatter(a, b, "sum", 0, name)),
         ("B must be a matrix", lambda: job.operators.fused_all_gather_matmul(a, [b[0]], 0, job.group)),
     )
     return all_refused(wrong)

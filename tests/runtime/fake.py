@@ -42,7 +42,8 @@ class Api:
     """In place of `cuda.bindings.driver`: calls that are not here fail, structures and enumerations are the real ones.
 
     `enqueued` has what streams are to do, in the order of the calls: the stream, the call, and what it is given.
-    `failing` gives the status of a call by name; `unready` events are never done.
+    `failing` gives the status of a call by name; `unready` streams are never done, and those that
+    follow one of `capturing` are captured too.
     """
 
     gpus: int = 8
@@ -64,6 +65,7 @@ class Api:
         self.encoded: list[dict[str, Any]] = []
         self.enqueued: list[tuple[Any, ...]] = []
         self.registered: dict[int, int] = {}
+        self.recorded: dict[int, int] = {}
         self._next = 100
 
     def __getattr__(self, name: str) -> Any:
@@ -156,19 +158,22 @@ class Api:
 
     def _cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> None:
         assert flags == 0
+        if self.recorded[event] in self.capturing:
+            self.capturing.add(stream)
         self.enqueued.append((stream, "follow", event))
 
     def _cuEventCreate(self, flags: int) -> int:
         return self._new()
 
     def _cuEventRecord(self, event: int, stream: int) -> None:
+        self.recorded[event] = stream
         self.enqueued.append((stream, "record", event))
 
     def _cuEventDestroy(self, event: int) -> None:
         pass
 
     def cuEventQuery(self, event: int) -> tuple[Any]:
-        status = self.failing.get("cuEventQuery", 600 if event in self.unready else 0)
+        status = self.failing.get("cuEventQuery", 600 if self.recorded[event] in self.unready else 0)
         self.enqueued.append((0, "sync"))
         return (bindings.CUresult(status),)
 

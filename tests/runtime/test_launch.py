@@ -412,15 +412,58 @@ def test_one_stream_for_several_ranks_is_forked_and_joined(monkeypatch: pytest.M
     assert [launch.stream for launch in api.launches[2:]] == [one.stream, two.stream]
 
 
+def test_launches_on_other_streams_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share counters and scratch memory; the streams of ranks that stay the same need nothing."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    one, two, three = kernel.mesh.local
+    kernel(arguments, stream=[71, 72, 73])
+    kernel(arguments, stream=[71, 72, 73])
+    del api.enqueued[:]
+    kernel(arguments, stream=[81, 72, 83])
+    assert api.enqueued[:4] == [
+        (71, "record", one.event), (81, "follow", one.event), (73, "record", three.event), (83, "follow", three.event),
+    ]  # fmt: skip
+    assert [entry[:2] for entry in api.enqueued[4:]] == [(81, "kernel"), (72, "kernel"), (83, "kernel")]
+    del api.enqueued[:]
+    kernel(arguments, stream=91)  # the mesh's own streams, forked from this one
+    assert [entry[:2] for entry in api.enqueued] == [
+        (91, "record"), *((rank.stream, "follow") for rank in (one, two, three)),
+        *((stream, what) for rank, old in ((one, 81), (two, 72), (three, 83))
+          for stream, what in ((old, "record"), (rank.stream, "follow"))),
+        *((rank.stream, "kernel") for rank in (one, two, three)),
+        *((rank.stream, "record") for rank in (one, two, three)), *[(91, "follow")] * 3,
+    ]  # fmt: skip
+
+
+def test_a_capture_is_in_the_order_of_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not depend on what is outside; what follows it on another stream waits for the last launch before."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments, stream=[71, 72, 73])
+    api.capturing = {81, 82, 83}
+    del api.enqueued[:]
+    kernel(arguments, stream=[81, 82, 83])
+    assert [what for _, what, _ in api.enqueued] == ["kernel"] * 3
+    api.capturing = set()
+    kernel(arguments, stream=[91, 92, 93])
+    assert [(stream, what) for stream, what, _ in api.enqueued[3:9]] == [
+        (71, "record"), (91, "follow"), (72, "record"), (92, "follow"), (73, "record"), (93, "follow"),
+    ]  # fmt: skip
+
+
+def test_kernels_without_memory_of_their_own_need_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    kernel(arguments, stream=[71, 72])
+    kernel(arguments, stream=[81, 82])
+    assert "cuStreamWaitEvent" not in api.names()
+
+
 def test_waiting_for_a_stream_that_was_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, arguments, api = small_on(monkeypatch, ranks=2)
     kernel(arguments, stream=71)
     api.calls.clear()
     kernel.mesh.synchronize(stream=71)
-    assert [call for call in api.calls if call[0] == "cuEventRecord"] == [
-        ("cuEventRecord", kernel.mesh.local[0].event, 71)
-    ]
-    api.unready = {kernel.mesh.local[0].event}
+    assert [call[2] for call in api.calls if call[0] == "cuEventRecord"] == [71]
+    api.unready = {71}
     with pytest.raises(PkcError, match="ranks 0, 1 did not finish"):
         kernel.mesh.synchronize(0.001, stream=71)
 

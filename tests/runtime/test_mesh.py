@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -277,16 +279,32 @@ def test_completion_is_polled() -> None:
     api = Api(gpus=2)
     mesh = Mesh.single_process(driver=Driver(api))
     mesh.synchronize()
-    assert [call[1:] for call in api.calls if call[0] == "cuEventRecord"] == [
-        (rank.event, rank.stream) for rank in mesh.local
-    ]
+    recorded = {stream: event for name, *given in api.calls if name == "cuEventRecord" for event, stream in [given]}
+    assert list(recorded) == [rank.stream for rank in mesh.local]
+    assert [call[1] for call in api.calls if call[0] == "cuEventDestroy"] == list(recorded.values())
     assert not [name for name in api.names() if "Synchronize" in name]
+
+
+def test_threads_wait_for_streams_of_their_own() -> None:
+    """A thread does not take the end of another one's launches for that of its own."""
+    api = Api(gpus=1)
+    mesh = Mesh.single_process(driver=Driver(api))
+    api.unready = {71}
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(mesh.synchronize, 10.0, 71)
+        while 71 not in api.recorded.values():
+            time.sleep(0.001)
+        mesh.synchronize(1.0, 72)
+        time.sleep(0.01)
+        assert not slow.done()
+        api.unready.clear()
+        slow.result(1.0)
 
 
 def test_a_hang() -> None:
     api = Api(gpus=4)
     mesh = Mesh.single_process(driver=Driver(api))
-    api.unready = {mesh.local[1].event, mesh.local[3].event}
+    api.unready = {mesh.local[1].stream, mesh.local[3].stream}
     expected = """\
 error[PK836]: ranks 1, 3 did not finish within 0.01 s
   = note: the kernel still runs, so this process can only end; nothing more can be done on its GPU
