@@ -26,10 +26,10 @@ def load(path: str | Path, *, kernel: str | None = None, target: str = DEFAULT) 
 
     Calls compile for `target`, whatever a decorator in the file says. Raises `PkcError`.
     """
-    from pkc.driver.compiler import find_kernel, load_program
+    from pkc.driver.programs import find_kernel, load_program
     from pkc.frontend import tree
 
-    program = load_program(path)
+    program = load_program(path, known=True)
     chosen = find_kernel(program, str(path), kernel)
     reading = Reading(tree.Program(program.span, (chosen,)))
     return Kernel(lambda: reading, chosen.name, target=target)

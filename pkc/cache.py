@@ -9,6 +9,7 @@ go. A folder that cannot be written to means no cache, never an error.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import sys
@@ -47,6 +48,12 @@ def compiler() -> str:
     versions = [sys.version, *map(importlib.metadata.version, _PACKAGES)]
     files = (path for path in sorted(ROOT.rglob("*")) if path.suffix in (".py", ".lark"))
     return key(*versions, *(part for path in files for part in (str(path.relative_to(ROOT)), path.read_bytes())))
+
+
+@functools.cache
+def this_compiler() -> str:
+    """`compiler()` of this process: its sources do not change."""
+    return compiler()
 
 
 def get(name: str) -> bytes | None:

@@ -191,9 +191,9 @@ class Kernel(Readable):
         Other keys stay as they are. The same options give the same kernel, which compiles once. Raises `PkcError` for
         keys and values that no schedule has.
         """
-        from pkc.frontend.schedule import from_options
+        from pkc.frontend.schedule import values_in
 
-        from_options({key: _word(value) for key, value in options.items()})
+        values_in({key: _word(value) for key, value in options.items()})
         return self._variant(self.options | {key: _word(value) for key, value in options.items()}, self.target)
 
     def with_target(self, target: str, /) -> Kernel:

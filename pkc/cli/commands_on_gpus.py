@@ -117,7 +117,7 @@ def bench(
     """
     from pkc.bench import run as measuring
     from pkc.cli.settings import assignments
-    from pkc.driver.compiler import find_kernel, load_program
+    from pkc.driver.programs import find_kernel, load_program
 
     example = "overlap=inter_sm,comm_sms=16"
     program = load_program(file)

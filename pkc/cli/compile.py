@@ -105,10 +105,10 @@ def _nvrtc(request: Request) -> str:
     """The version of NVRTC, if it takes part."""
     if request.emit not in ("ptx", "cubin", "artifact"):
         return ""
-    from pkc.codegen.nvrtc import version
+    from pkc.codegen.nvrtc import release
 
     try:
-        return version()
+        return release()
     except PkcError:
         return "none"  # as the compiler will say, if the program is right
 
@@ -134,8 +134,8 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
-    from pkc.driver.compiler import find_kernel, load_program
     from pkc.driver.divisors import divisors_of
+    from pkc.driver.programs import find_kernel, load_program
     from pkc.frontend.elaborate import build_module
     from pkc.passes.run import print_ir
 

@@ -15,14 +15,8 @@ from pkc.cli.settings import Number, Settings, assignments, numbers, sort_settin
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
-from pkc.driver.compiler import (
-    Compiled,
-    compile_program,
-    constants_of,
-    default_constants,
-    find_kernel,
-    load_program,
-)
+from pkc.driver.compiler import Compiled, compile_program, constants_of, default_constants
+from pkc.driver.programs import find_kernel, load_program
 from pkc.frontend import tree
 from pkc.passes.machine.lower_tiles import LowerTiles
 from pkc.remarks import Remark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.metadata
 import re
 import struct
 from collections.abc import Iterator
@@ -113,6 +114,18 @@ def version() -> str:
     """The version of NVRTC."""
     _, major, minor = _nvrtc().nvrtcVersion()
     return f"{major}.{minor}"
+
+
+@functools.cache
+def release() -> str:
+    """What tells one NVRTC from another: its package's version, which the bindings take first; it is not loaded.
+
+    Raises `PkcError` if there is none.
+    """
+    try:
+        return importlib.metadata.version("nvidia-cuda-nvrtc")
+    except importlib.metadata.PackageNotFoundError:
+        return version()
 
 
 def _pack(compiled: Compiled) -> bytes:

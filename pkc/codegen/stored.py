@@ -42,7 +42,7 @@ def pack(artifact: Artifact) -> bytes:
 def unpack(data: bytes) -> Artifact:
     """The artifact that `pack` was given."""
     (length,) = struct.unpack_from("<Q", data)
-    header: dict[str, Any] = {name: _tuples(value) for name, value in json.loads(data[8 : 8 + length]).items()}
+    header: dict[str, Any] = {name: tuples(value) for name, value in json.loads(data[8 : 8 + length]).items()}
     header["arrays"] = tuple(ArrayParameter(**array) for array in header["arrays"])
     header["signals"] = tuple(SignalParameter(**signal) for signal in header["signals"])
     header["fields"] = tuple(_FIELDS[field.pop("kind")](**field) for field in header["fields"])
@@ -61,10 +61,10 @@ def _waits(header: dict[str, Any]) -> Waits:
     return Waits(**header, points=points)
 
 
-def _tuples(value: Any) -> Any:
+def tuples(value: Any) -> Any:
     """Make tuples of the lists that JSON reads."""
     if isinstance(value, list):
-        return tuple(map(_tuples, cast(list[Any], value)))
+        return tuple(map(tuples, cast(list[Any], value)))
     if isinstance(value, dict):
-        return {name: _tuples(inner) for name, inner in cast(dict[str, Any], value).items()}
+        return {name: tuples(inner) for name, inner in cast(dict[str, Any], value).items()}
     return value

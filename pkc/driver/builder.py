@@ -1,24 +1,21 @@
-"""From a program to machine code, from the cache if the program was compiled before."""
+"""From a program to machine code, from the cache if the program was compiled before: then no compiler is imported."""
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 
 from pkc import cache
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
-from pkc.codegen.build import build
-from pkc.codegen.nvrtc import version
-from pkc.driver import tuned
-from pkc.driver.autoschedule import autoschedule
-from pkc.driver.compiler import Number, compile_program, say_divisors
-from pkc.driver.divisors import divisors_of
+from pkc.codegen.nvrtc import release
+from pkc.driver import kept, tuned
+from pkc.driver.kept import Number
+from pkc.driver.lengths import Lengths
+from pkc.driver.outlines import Outline
 from pkc.frontend import tree
-from pkc.frontend.elaborate import build_module
-from pkc.passes.run import print_ir
-from pkc.targets import BUILT_IN, DEFAULT
+from pkc.targets import DEFAULT
 from pkc.targets.arch import hardware_queues
 
 
@@ -39,32 +36,13 @@ def artifact_for(
     parameters, without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
     kernel, options = kernel or program.kernels[0].name, dict(schedule or {})
-    # The tree has no positions, on which no schedule depends.
-    arguments = repr(
-        (program, sorted(dims.items()), ranks, kernel, sorted((constants or {}).items()), sorted(options.items()))
-    )
-    rates = repr(sorted(tuned.rates_of(target).items()))
-    key = cache.key("schedule 2", _compiler(), target, str(hardware_queues()), rates, arguments)
-    measured = tuned.look_up(tuned.key(program, kernel, target, ranks, dims, constants or {}, options))
-    kept = _kept(key, target) if measured is None else None
     # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
-    best: Mapping[str, str]
-    if measured is not None:
-        best = measured.schedule
-    elif kept is not None:
-        best = json.loads(kept)
-    else:
-        best = autoschedule(
-            program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target
-        ).schedule
-        if target in BUILT_IN:
-            cache.put(key, json.dumps(dict(best)).encode())
-    chosen = {**options, **best}
+    best = _schedule(program, kernel, dims, ranks, constants or {}, options, target)
     return build_program(
         program,
         kernel=kernel,
         constants=constants,
-        schedule=chosen,
+        schedule={**options, **best},
         target=target,
         instruments=instruments,
         sizes=(dims, ranks),
@@ -82,37 +60,86 @@ def build_program(
     sizes: tuple[Mapping[str, int], int] | None = None,
 ) -> Artifact:
     """The machine code of a kernel, which serves all sizes; with `sizes`, dimensions and ranks, all that suit TMA as
-    these do. It depends on the program's IR, the target and pkc."""
+    these do. It depends on the program's IR, the target and pkc; what a text gave before is found without its IR.
+
+    Raises `PkcError`.
+    """
     kernel = kernel or program.kernels[0].name
-    module = build_module(program, kernel=kernel, constants=constants, options=schedule)
-    divisors = divisors_of(module.ops, *sizes) if sizes is not None else {}
-    if divisors:
-        say_divisors(module, divisors)
+    about = kept.key_of(program, kernel, constants, schedule, target)
+    divisors: Mapping[str, int] = {}
+    if sizes is not None:
+        divisors = _lengths(about, program, kernel, constants, schedule, target).divisors(*sizes)
     added = ",".join(sorted(instruments))
-    key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
-    kept = _kept(key, target)
-    if kept is not None:
-        return stored.unpack(kept)
-    compiled = compile_program(
-        program,
-        kernel=kernel,
-        constants=constants,
-        schedule=schedule,
-        level="machine",
-        instruments=instruments,
-        target=target,
-        divisors=divisors,
-    )
-    artifact = build(compiled.module, kernel=kernel)
-    if target in BUILT_IN:
-        cache.put(key, stored.pack(artifact))
+    key = cache.key("artifact of 1", about, release(), added, repr(sorted(divisors.items())))
+    name = kept.get(key, target)
+    known = None if name is None else kept.get(name.decode(), target)
+    if known is not None:
+        return stored.unpack(known)
+    from pkc.driver.building import built
+
+    where, artifact = built(program, kernel, constants, schedule, target, instruments, divisors)
+    kept.put(key, where.encode(), target)
     return artifact
 
 
-def _kept(key: str, target: str) -> bytes | None:
-    """Nothing for targets that are not built in: keys have no sources of them."""
-    return cache.get(key) if target in BUILT_IN else None
+def outline_of(
+    program: tree.Program, constants: Mapping[str, Number], schedule: Mapping[str, str], target: str
+) -> Outline:
+    """The outline of the only kernel of a program. Raises `PkcError` if it does not compile to the tile level."""
+    about = kept.key_of(program, program.kernels[0].name, constants, schedule, target)
+    key = cache.key("outline 1", about)
+    known = kept.get(key, target)
+    if known is not None:
+        return Outline.unpack(known)
+    from pkc.driver.building import outlined
+
+    found = outlined(program, constants, schedule, target)
+    kept.put(key, found.pack(), target)
+    return found
 
 
-_compiler = functools.cache(cache.compiler)
-"""Of this process: its sources do not change."""
+def _schedule(
+    program: tree.Program,
+    kernel: str,
+    dims: Mapping[str, int],
+    ranks: int,
+    constants: Mapping[str, Number],
+    options: Mapping[str, str],
+    target: str,
+) -> Mapping[str, str]:
+    """The schedule that was measured to be best for these sizes, or that is chosen for them."""
+    measured = tuned.look_up(tuned.key(program, kernel, target, ranks, dims, constants, options))
+    if measured is not None:
+        return measured.schedule
+    # The tree has no positions, on which no schedule depends.
+    arguments = repr((program, sorted(dims.items()), ranks, kernel, sorted(constants.items()), sorted(options.items())))
+    rates = repr(sorted(tuned.rates_of(target).items()))
+    key = cache.key("schedule 2", kept.compiler(), target, str(hardware_queues()), rates, arguments)
+    known = kept.get(key, target)
+    if known is not None:
+        return json.loads(known)
+    from pkc.driver.building import chosen
+
+    best = chosen(program, kernel, dims, ranks, constants, options, target)
+    kept.put(key, json.dumps(dict(best)).encode(), target)
+    return best
+
+
+def _lengths(
+    about: str,
+    program: tree.Program,
+    kernel: str,
+    constants: Mapping[str, Number] | None,
+    schedule: Mapping[str, str] | None,
+    target: str,
+) -> Lengths:
+    """What the machine code of a kernel, which is known by `about`, depends on of its sizes."""
+    key = cache.key("lengths 1", about)
+    known = kept.get(key, target)
+    if known is not None:
+        return Lengths(**stored.tuples(json.loads(known)))
+    from pkc.driver.building import lengths
+
+    found = lengths(program, kernel, constants, schedule)
+    kept.put(key, json.dumps(asdict(found)).encode(), target)
+    return found

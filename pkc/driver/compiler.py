@@ -12,14 +12,15 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from pkc.diagnostics import Diagnostic, PkcError, listing, near
+from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import DIVISORS, KernelOp
 from pkc.driver import errors, fit
+from pkc.driver.programs import load_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
-from pkc.location import NOWHERE, span_of
+from pkc.location import span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
@@ -85,36 +86,6 @@ class Compiled:
     def kernel(self) -> KernelOp:
         """The first kernel, usually the only one."""
         return self.kernels[0]
-
-
-def load_program(path: str | Path, *, imports: bool = True) -> tree.Program:
-    """The tree of a `.pk` file, or of the kernels that a `.py` file defines. Raises `PkcError`.
-
-    A `.py` file is imported, and so executed; without `imports` it is only read.
-    """
-    if str(path).endswith(".py") and not imports:
-        from pkc.frontend.python_unimported import read_python_file
-
-        return read_python_file(path)
-    if str(path).endswith(".py"):
-        from pkc.frontend.python import load_python_file
-
-        kernels = load_python_file(path)
-        first = kernels[0].tree
-        return tree.Program(first.span, tuple(k for kernel in kernels for k in kernel.tree.kernels))
-    from pkc.frontend.parse import parse_file
-
-    return parse_file(path)
-
-
-def find_kernel(program: tree.Program, path: str, name: str | None) -> tree.Kernel:
-    """The kernel called `name`, or the only one of the file. Raises `PkcError`."""
-    names = [kernel.name for kernel in program.kernels]
-    if name is None and len(names) > 1:
-        raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(names), listing(names)))
-    if name is not None and name not in names:
-        raise PkcError(errors.UnknownKernel(NOWHERE, path, name, near(name, names, "it has ")))
-    return program.kernels[names.index(name) if name else 0]
 
 
 def load(

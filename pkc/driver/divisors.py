@@ -3,66 +3,39 @@ multiples of 16 bytes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from xdsl.ir import Operation
 
 from pkc.dialect.access import LoadOp, StoreOp, array_type
-from pkc.dialect.blocks import shard_length
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
-from pkc.dialect.words import every_shard
-from pkc.targets.layout import CHUNK
+from pkc.driver.lengths import Lengths
 
 
 def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: int) -> dict[str, int]:
     """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
     multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
     same of shards, if they are equal and an access follows those of several dimensions."""
-    return Divisors(kernels).at(dims, ranks)
+    return lengths_of(kernels).divisors(dims, ranks)
 
 
-class Divisors:
-    """What of kernels depends on what lengths are multiples of."""
-
-    def __init__(self, kernels: Iterable[Operation]) -> None:
-        self._rows: list[tuple[str, str | None, int]] = []
-        """Dimensions of rows, the name of those of their shards, and the bytes of an element."""
-        self._crossed: set[str] = set()
-        for kernel in kernels:
-            assert isinstance(kernel, KernelOp)
-            self._crossed |= _crossed(kernel)
-            for kind in (argument.type for argument in kernel.body.block.args):
-                if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
-                    continue
-                last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
-                if isinstance(last, str):
-                    self._rows.append((last, shards, dtype_bytes(kind.element_type)))
-
-    def at(self, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
-        """What they are multiples of, as `divisors_of` says."""
-        found: dict[str, int] = {}
-        for last, shards, size in self._rows:
-            if last not in dims:
+def lengths_of(kernels: Iterable[Operation]) -> Lengths:
+    """The lengths that `divisors_of` looks at."""
+    rows: dict[tuple[str, str | None, int], None] = {}
+    crossed: set[str] = set()
+    for kernel in kernels:
+        assert isinstance(kernel, KernelOp)
+        crossed |= _crossed(kernel)
+        for kind in (argument.type for argument in kernel.body.block.args):
+            if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
                 continue
-            lengths = {last: dims[last]}
-            if shards is not None:
-                lengths[shards] = shard_length(dims[last], ranks)
-            for row, length in lengths.items():
-                divisor = math.gcd(length, CHUNK)
-                if divisor * size % CHUNK:
-                    found[row] = min(divisor, found.get(row, divisor))
-        for dim in self._crossed & dims.keys():
-            if dims[dim] % ranks == 0:
-                found[every_shard(dim)] = math.gcd(dims[dim] // ranks, _LONGEST_BLOCK)
-        return found
-
-
-_LONGEST_BLOCK = 1 << 16
-"""What the lengths of shards are multiples of matters up to the size of a block."""
+            last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
+            if isinstance(last, str):
+                rows[last, shards, dtype_bytes(kind.element_type)] = None
+    return Lengths(tuple(rows), tuple(sorted(crossed)))
 
 
 def _crossed(kernel: KernelOp) -> set[str]:

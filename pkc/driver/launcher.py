@@ -11,16 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
-from pkc.codegen.kernel_parameters import interface_of
-from pkc.diagnostics import PACKAGE, Diagnostic, PkcError, listing, near
-from pkc.dialect.program import KernelOp
-from pkc.dialect.types import RANKS
+from pkc.diagnostics import PACKAGE, PkcError, listing, near
+from pkc.dialect.words import RANKS
 from pkc.driver import launch_errors as errors
 from pkc.driver import tuned
-from pkc.driver.autoschedule import sets_tiles
-from pkc.driver.builder import artifact_for
-from pkc.driver.compiler import Number, compile_program
-from pkc.driver.divisors import Divisors
+from pkc.driver.builder import artifact_for, outline_of
+from pkc.driver.kept import Number
+from pkc.driver.outlines import Outline, Warned
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
@@ -109,14 +106,14 @@ class Launcher:
         return _Ready(self._reading, mesh, loaded, Plan(starts, list(tensors(given)), pointers, bound.spans))
 
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
-        """The kernel with these constants, compiled to the tile level."""
+        """The kernel with these constants, compiled to the tile level, or known from when it was."""
         program = self._program
         given = {name: _constant(program.kernels[0].name, name, value) for name, value in constants.items()}
         key = tuple((name, fingerprint(value, [])) for name, value in given.items())
         if key not in self._variants:
-            compiled = compile_program(program, constants=given, schedule=self._schedule, target=self._target)
-            _warn(compiled.warnings)
-            self._variants[key] = _Variant(program, given, self._schedule, self._target, compiled.kernel)
+            outline = outline_of(program, given, self._schedule, self._target)
+            _warn(outline.warnings)
+            self._variants[key] = _Variant(program, given, self._schedule, self._target, outline)
         return self._variants[key]
 
 
@@ -142,13 +139,13 @@ class _Variant:
         constants: Mapping[str, Number],
         schedule: Mapping[str, str],
         target: str,
-        kernel: KernelOp,
+        outline: Outline,
     ) -> None:
         self._program, self._constants, self._schedule, self._target = program, constants, schedule, target
-        self.interface = interface_of(kernel)
+        self.interface = outline.interface
         # Where tiles are set nothing is chosen for sizes, unless it was measured.
-        chosen = not sets_tiles(kernel) or tuned.any_measured()
-        self._divisors = None if chosen else Divisors([kernel])
+        chosen = not outline.sets_tiles or tuned.any_measured()
+        self._lengths = None if chosen else outline.lengths
         """What machine code depends on, if not on the sizes themselves."""
         self._artifacts: dict[object, Artifact] = {}
         self._loaded: dict[object, LoadedKernel] = {}
@@ -162,9 +159,9 @@ class _Variant:
         return self._loaded[key]
 
     def _load(self, mesh: Mesh, dims: Mapping[str, int]) -> LoadedKernel:
-        if self._divisors is None:
+        if self._lengths is None:
             return self._of(self._made(dims, mesh.ranks), mesh)
-        alike: object = mesh, "alike", *sorted(self._divisors.at(dims, mesh.ranks).items())
+        alike: object = mesh, "alike", *sorted(self._lengths.divisors(dims, mesh.ranks).items())
         if alike not in self._loaded:
             self._loaded[alike] = self._of(self._made(dims, mesh.ranks), mesh)
         return self._loaded[alike]
@@ -338,8 +335,7 @@ def _calling_line() -> Span:
     return Span(source, start, end)
 
 
-def _warn(found: Iterable[Diagnostic]) -> None:
+def _warn(found: Iterable[Warned]) -> None:
     """Raise warnings about a kernel as Python's."""
     for warning in found:
-        span = warning.span
-        warnings.warn_explicit(str(warning), UserWarning, span.source.name, span.line)
+        warnings.warn_explicit(warning.text, UserWarning, warning.file, warning.line)

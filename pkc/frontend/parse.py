@@ -33,9 +33,15 @@ def parse_file(path: str | Path) -> tree.Program:
 def parse_text(source: Source) -> tree.Program:
     """The kernels of a text, at least one, each with the functions that it calls."""
     program = parse_tree(source)
+    refuse_empty(program)
+    return link(program, lambda path: parse_tree(read_source(path, ".pk")))
+
+
+def refuse_empty(program: tree.Program) -> None:
+    """Raises `PkcError` for a text without kernels."""
+    source = program.span.source
     if not program.kernels:
         raise PkcError(errors.NoKernel(Span(source, 0, 0) if source.text else NOWHERE, source.name))
-    return link(program, lambda path: parse_tree(read_source(path, ".pk")))
 
 
 def parse_tree(source: Source) -> tree.Program:

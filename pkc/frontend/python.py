@@ -21,7 +21,7 @@ from pkc.frontend.files import read_source
 from pkc.frontend.function_errors import RecursiveCall
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
-from pkc.frontend.schedule import check_key, from_keywords
+from pkc.frontend.schedule import check_key, values_of
 from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE, Source, Span, shown
 
@@ -127,7 +127,7 @@ def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
 def check_schedule(function: FunctionType, schedule: Mapping[str, object]) -> None:
     """Refuse keywords of a decorator that no schedule has, at their places. Raises `PkcError`."""
     source = _source(function)
-    from_keywords(schedule_of(Positions(source), _definition(source, function), schedule))
+    values_of(schedule_of(Positions(source), _definition(source, function), schedule))
 
 
 def schedule_of(

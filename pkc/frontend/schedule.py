@@ -1,17 +1,24 @@
-"""The schedule: keys, the values they take, and the attribute they become."""
+"""The schedule: keys, the values they take, and the attribute they become.
+
+What is written is checked without the IR, which takes long to import.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-
-from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute
+from typing import TYPE_CHECKING, TypeAlias
 
 from pkc.diagnostics import PkcError
 from pkc.frontend import tree
 from pkc.frontend.check_errors import BadScheduleValue, UnknownScheduleKey
 from pkc.location import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import DictionaryAttr
+    from xdsl.ir import Attribute
+
+Value: TypeAlias = int | bool | str
 
 KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "overlap": ("none", "intra_sm", "inter_sm", "copy_engine"),
@@ -50,35 +57,49 @@ SPLIT = "split_"
 _SPLITS = range(1, 65)
 
 
-def from_keywords(keywords: Iterable[tree.Keyword]) -> dict[str, Attribute]:
-    """The schedule that a `schedule(...)` statement or a decorator gives."""
-    result: dict[str, Attribute] = {}
+def values_of(keywords: Iterable[tree.Keyword]) -> dict[str, Value]:
+    """What a `schedule(...)` statement or a decorator gives. Raises `PkcError`."""
+    result: dict[str, Value] = {}
     for keyword in keywords:
         value = keyword.value
         text = value.id if isinstance(value, tree.Name) else value.span.text
         plain = value.value if isinstance(value, tree.Number) else text
-        result[keyword.name] = _attribute(keyword.name, plain, keyword.span)
+        result[keyword.name] = _checked(keyword.name, plain, keyword.span)
     return result
 
 
+def values_in(options: Mapping[str, str]) -> dict[str, Value]:
+    """What `--schedule key=value,...` gives. Raises `PkcError`."""
+    return {key: _checked(key, _plain(text), NOWHERE) for key, text in options.items()}
+
+
+def from_keywords(keywords: Iterable[tree.Keyword]) -> dict[str, Attribute]:
+    """`values_of` as attributes."""
+    return {key: _attribute(value) for key, value in values_of(keywords).items()}
+
+
 def from_options(options: Mapping[str, str]) -> dict[str, Attribute]:
-    """The schedule that `--schedule key=value,...` gives."""
-    return {key: _attribute(key, _plain(text), NOWHERE) for key, text in options.items()}
+    """`values_in` as attributes."""
+    return {key: _attribute(value) for key, value in values_in(options).items()}
 
 
 def schedule_attr(entries: Mapping[str, Attribute]) -> DictionaryAttr:
     """Entries in the order of the table, tiles and splits behind them by name, so that equal schedules print alike."""
+    from xdsl.dialects.builtin import DictionaryAttr
+
     known = [key for key in KEYS if key in entries]
     return DictionaryAttr({key: entries[key] for key in (*known, *sorted(set(entries) - set(known)))})
 
 
 def tiles_of(entries: Mapping[str, Attribute]) -> dict[str, int]:
     """The positions of a block by dimension, where a schedule says them."""
+    from xdsl.dialects.builtin import IntegerAttr
+
     found = ((key, value) for key, value in entries.items() if key.startswith(TILE))
     return {key.removeprefix(TILE): value.value.data for key, value in found if isinstance(value, IntegerAttr)}
 
 
-def _plain(text: str) -> int | bool | str:
+def _plain(text: str) -> Value:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     # No key takes more digits, and Python refuses to read thousands of them.
@@ -93,22 +114,30 @@ def check_key(key: str, span: Span) -> None:
         raise PkcError(UnknownScheduleKey(span, key, _RENAMED.get(key, " ".join([*closest, known]))))
 
 
-def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
+def _attribute(value: Value) -> Attribute:
+    from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i64
+
+    if isinstance(value, bool):
+        return BoolAttr.from_bool(value)
+    return IntegerAttr(value, i64) if isinstance(value, int) else StringAttr(value)
+
+
+def _checked(key: str, value: float | Value, span: Span) -> Value:
     check_key(key, span)
     allowed = _TILES if key.startswith(TILE) else _SPLITS if key.startswith(SPLIT) else KEYS[key]
     if allowed is bool:
         if isinstance(value, bool):
-            return BoolAttr.from_bool(value)
+            return value
         raise PkcError(BadScheduleValue(span, key, str(value), "True or False"))
     if isinstance(allowed, range):
         if isinstance(value, int) and not isinstance(value, bool) and value in allowed:
-            return IntegerAttr(value, i64)
+            return value
         raise PkcError(
             BadScheduleValue(span, key, str(value), f"an integer from {allowed.start} to {allowed.stop - 1}")
         )
     assert isinstance(allowed, tuple)
     if value in allowed:
-        return StringAttr(str(value))
+        return str(value)
     renamed = _RENAMED_VALUES.get(str(value))
     expected = f"`{renamed}` now, formerly `{value}`" if renamed in allowed else _one_of(str(value), allowed)
     raise PkcError(BadScheduleValue(span, key, str(value), expected))

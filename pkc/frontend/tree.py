@@ -6,7 +6,7 @@ Nothing is resolved here: names are strings, `blocks(...)` is a call like any ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, cast, dataclass_transform
 
@@ -220,6 +220,23 @@ class Program(Node):
     kernels: tuple[Kernel, ...]
     functions: tuple[Function, ...] = ()
     imports: tuple[Import, ...] = ()
+
+
+def places(program: Program) -> Iterator[str]:
+    """The sources of a program and the places of its nodes, in order: what equal programs may differ in."""
+    texts: dict[str, str] = {}
+    spans: list[tuple[str, int, int]] = []
+    nodes: list[object] = [program]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Span):
+            texts[node.source.name] = node.source.text
+            spans.append((node.source.name, node.start, node.end))
+        elif isinstance(node, Node):
+            nodes += [getattr(node, part.name) for part in fields(node)]
+        elif isinstance(node, tuple):
+            nodes += cast("tuple[object, ...]", node)
+    yield from (repr(spans), *(text for item in sorted(texts.items()) for text in item))
 
 
 def names_in(body: Iterable[Stmt]) -> dict[str, Span]:

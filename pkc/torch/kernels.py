@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from pkc.frontend.parse import parse_text
+from pkc.frontend.known import read_text
 from pkc.frontend.tree import Program
 from pkc.frontend.words import Reading
 from pkc.kernels import Kernel
@@ -68,7 +68,7 @@ def example(name: str, dtype: str) -> Program:
     """The program of an example, for tensors of a type in place of bf16."""
     path = next(folder / f"{name}.pk" for folder in _FOLDERS if folder.is_dir())
     text = path.read_text(encoding="utf-8").replace("bf16", TYPES[dtype])
-    return parse_text(Source(path.name, text))
+    return read_text(Source(path.name, text))
 
 
 def rows_of_schedule(rows: int) -> int:
@@ -100,4 +100,4 @@ def _kernel(
 
 @functools.cache
 def _parsed(text: str) -> Program:
-    return parse_text(Source("pkc.torch", text))
+    return read_text(Source("pkc.torch", text))

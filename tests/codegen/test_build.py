@@ -23,7 +23,8 @@ from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.machine import InstructionOp
-from pkc.driver import builder
+from pkc.driver import builder, kept
+from pkc.driver import building as slow
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import Number, compile_program, load, load_program
@@ -500,7 +501,7 @@ def artifact_of(path: Path, schedule: dict[str, str] | None = None, **dims: int)
 def test_the_second_time_it_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     path = EXAMPLES / "gemm_rs.pk"
     first = artifact_of(path)
-    monkeypatch.setattr(builder, "compile_program", lambda *_, **__: pytest.fail("compiled again"))
+    monkeypatch.setattr(slow, "compile_program", lambda *_, **__: pytest.fail("compiled again"))
     assert within(0.1, lambda: artifact_of(path)) == first
 
 
@@ -536,7 +537,7 @@ def test_what_machine_code_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path:
     def again(*_: object, **__: object) -> None:
         raise CompiledAgainError
 
-    monkeypatch.setattr(builder, "compile_program", again)
+    monkeypatch.setattr(slow, "compile_program", again)
     assert made() == first
     options: dict[str, Any] = {}
     with monkeypatch.context() as changed, pytest.raises(CompiledAgainError):
@@ -546,12 +547,13 @@ def test_what_machine_code_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path:
             (tmp_path / "passes").mkdir()
             (tmp_path / "passes" / "one.py").write_text("1")
             changed.setattr(cache, "ROOT", tmp_path)
-            changed.setattr(builder, "_compiler", cache.compiler)
+            changed.setattr(kept, "compiler", cache.compiler)
         elif change == "target":
-            changed.setattr(builder, "BUILT_IN", ("sm_90a", "tiny"))
+            changed.setattr(kept, "BUILT_IN", ("sm_90a", "tiny"))
             options = {"target": "tiny"}
         else:
-            changed.setattr(builder, "version", lambda: "12.9")
+            changed.setattr(builder, "release", lambda: "12.9")
+            changed.setattr(slow, "release", lambda: "12.9")
         made(**options)
     assert made() == first
 
@@ -566,7 +568,7 @@ def test_what_a_chosen_schedule_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_
         chosen.append(target)
         return Autoschedule({"stages": "3"})
 
-    monkeypatch.setattr(builder, "autoschedule", choose)
+    monkeypatch.setattr(slow, "autoschedule", choose)
     monkeypatch.setattr(builder, "build_program", lambda *_, **given: given["schedule"])
     given: dict[str, Any] = {"dims": {"M": 512, "N": 512, "K": 512}, "ranks": 4}
     made = builder.artifact_for(program, **given)
@@ -576,10 +578,10 @@ def test_what_a_chosen_schedule_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_
         if change == "passes":
             (tmp_path / "passes.py").write_text("1")
             changed.setattr(cache, "ROOT", tmp_path)
-            changed.setattr(builder, "_compiler", cache.compiler)
+            changed.setattr(kept, "compiler", cache.compiler)
         elif change == "queues":
             changed.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "3")
-        changed.setattr(builder, "BUILT_IN", ("sm_90a", "tiny"))
+        changed.setattr(kept, "BUILT_IN", ("sm_90a", "tiny"))
         other: dict[str, dict[str, Any]] = {
             "sizes": {"dims": {"M": 512, "N": 512, "K": 256}},
             "ranks": {"ranks": 2},

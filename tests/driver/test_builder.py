@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pkc.driver import builder
+from pkc.driver import builder, building, kept
 from pkc.driver.compiler import load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -23,13 +23,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, 
     """An empty cache; what the autoschedule is asked meanwhile."""
     monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path))
     calls: list[Mapping[str, Any]] = []
-    choose = builder.autoschedule
+    choose = building.autoschedule
 
     def watch(*arguments: Any, **named: Any) -> Any:
         calls.append(named)
         return choose(*arguments, **named)
 
-    monkeypatch.setattr(builder, "autoschedule", watch)
+    monkeypatch.setattr(building, "autoschedule", watch)
     return calls
 
 
@@ -38,7 +38,7 @@ def test_a_schedule_is_chosen_once(asked: list[Mapping[str, Any]]) -> None:
     assert builder.artifact_for(GEMM, dims=dict(reversed(SIZES.items())), ranks=1) == first
     assert len(asked) == 1
     # The machine code depends on nothing but the program and the schedule that the autoschedule chose.
-    best = builder.autoschedule(GEMM, dims=SIZES, ranks=1).schedule
+    best = building.autoschedule(GEMM, dims=SIZES, ranks=1).schedule
     assert best
     assert builder.build_program(GEMM, schedule=best) == first
 
@@ -73,13 +73,13 @@ def test_another_program(asked: list[Mapping[str, Any]], monkeypatch: pytest.Mon
     assert len(asked) == 1
     fresh = builder.build_program(
         parse_text(Source("gemm.pk", f"# Product\n{text}")),
-        schedule=builder.autoschedule(GEMM, dims=SIZES, ranks=1).schedule,
+        schedule=building.autoschedule(GEMM, dims=SIZES, ranks=1).schedule,
         instruments=["debug"],
     )
     assert moved == fresh
     asked.clear()
     builder.artifact_for(parse_text(Source("gemm.pk", text.replace("bf16", "f16"))), dims=SIZES, ranks=1)
-    monkeypatch.setattr(builder, "_compiler", lambda: "another")
+    monkeypatch.setattr(kept, "compiler", lambda: "another")
     builder.artifact_for(GEMM, dims=SIZES, ranks=1)
     assert len(asked) == 2
 
