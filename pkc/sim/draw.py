@@ -113,10 +113,18 @@ def _common(ranges: list[_Range]) -> _Range:
 def _integers(wanted: _Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
     drawn = rng.integers(wanted.low, wanted.high, shape).astype(np.int32)
     if wanted.absent:
+        drawn = _of_a_half(drawn, wanted, rng)
         drawn[rng.random(shape) < _ABSENT] = wanted.moved - 1
     if wanted.pairs:
         drawn[..., 0] = rng.integers(0, sizes[RANKS], shape[:-1]) + wanted.moved
     return drawn
+
+
+def _of_a_half(rows: Values, drawn: _Range, rng: np.random.Generator) -> Values:
+    """Rows of a table, some ranks' of one half of the positions alone: nobody asks for the blocks of the other half."""
+    halves = rng.integers(0, 3, (len(rows), *[1] * (rows.ndim - 1)))
+    lower, upper = drawn.low + (rows - drawn.low) // 2, drawn.high - 1 - (drawn.high - 1 - rows) // 2
+    return np.where(halves == 0, lower, np.where(halves == 1, upper, rows))
 
 
 def _uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:

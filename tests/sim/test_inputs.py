@@ -125,6 +125,24 @@ def test_integers_are_drawn_from_the_range_of_their_use():
     assert (drawn["free"].min(), drawn["free"].max()) == (0, 99)
 
 
+GATHERED = """
+pk.kernel @rows(%rows: !pk.private<[M], i32> {pk.name = "rows"}, %X: !pk.private<[P, N], f32> {pk.name = "X"}) {
+  %zero = arith.constant 0 : index
+  %m = pk.block[%zero] : !pk.block<M by 8>
+  %n = pk.block[%zero] : !pk.block<N by 8>
+  %r = pk.load %rows[%m : !pk.block<M by 8>] : !pk.private<[M], i32> -> !pk.tile<8xi32>
+  %x = pk.gather %X rows %r[%n : !pk.block<N by 8>] : !pk.private<[P, N], f32>, !pk.tile<8xi32> -> !pk.tile<8x8xf32>
+}"""
+
+
+def test_some_ranks_name_rows_of_one_half_alone():
+    """A tile that nobody asks for is awaited by nobody: what it would order has to be ordered otherwise."""
+    drawn = draw_inputs(parse(GATHERED), ranks=16, dims={"M": 200, "N": 8, "P": 10}, seed=0)["rows"]
+    lower, upper = {-1, 0, 1, 2, 3, 4}, {-1, 5, 6, 7, 8, 9}
+    named = [set(row.tolist()) for row in drawn]
+    assert set(map(frozenset, named)) == {frozenset(kind) for kind in (lower, upper, lower | upper)}
+
+
 OFFSETS = """
 pk.kernel @lists(%bounds: !pk.private<[E], i32> {pk.name = "bounds"}, %ends: !pk.private<[E], i32> {pk.name = "ends"},
                  %X: !pk.private<[P], f32> {pk.name = "X"}) {

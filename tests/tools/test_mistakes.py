@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pkc.check.run import Trials, baseline_of
 from pkc.driver.compiler import compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.sim.small import small_dims
 from tests.written import WRITTEN
 from tools.mutant_mistakes import MISTAKES
 from tools.mutants import TRIALS, Subject, caught, mutants, subject_of
@@ -42,6 +44,20 @@ def written(name: str) -> Subject:
 def derived() -> Subject:
     tile, roles = load(EXAMPLES / "gemm_rs.pk"), load(EXAMPLES / "gemm_rs.pk", level="roles")
     return subject_of("gemm_rs", tile, roles, {"M": 130, "N": 70, "K": 20})
+
+
+@pytest.mark.long
+def test_rows_that_no_table_names_are_there_at_the_smallest_instance() -> None:
+    """What is fetched for nobody nobody else announces: the exit of the role that fetches must reach its owner."""
+    path = EXAMPLES / "moe_mlp.pk"
+    tile, roles = load(path, constants={"P": 200}), load(path, level="roles", constants={"P": 200})
+    meaning = baseline_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
+    (scope,) = [operator for operator in MISTAKES if operator.name == "scope of one GPU"]
+    broken = [kernel for _, _, kernel in mutants(roles.kernel, [scope])]
+    assert len(broken) == 3
+    for kernel in broken:
+        (found,) = Trials(kernel, meaning).explore(1, 50).found
+        assert found.code in ("PK736", "PK737")
 
 
 @pytest.mark.parametrize(
