@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _reported(argv: Sequence[str] | None) -> int:
     try:
         status = _main(argv)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # as the language server leaves it
+            sys.stdout.flush()
         return status
     except click.ClickException as error:
         error.show()

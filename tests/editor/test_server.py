@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
+ROOT = Path(__file__).parents[2]
 WRONG = """\
 kernel copy(A: f32[M], B: f32[M]):
     for m in tasks(blocks(M, 64)):
@@ -25,7 +27,8 @@ async def session(folder: Path) -> None:
     def _(params: types.PublishDiagnosticsParams) -> None:
         published.put_nowait(params)
 
-    await client.start_io(sys.executable, "-m", "pkc", "lsp")
+    process = sys.executable, "-m", "pkc", "lsp"
+    await client.start_io(*process, env=os.environ | {"TMPDIR": str(folder), "PYTHONPATH": str(ROOT)})
     root = folder.as_uri()
     given = types.InitializeParams(capabilities=types.ClientCapabilities(), root_uri=root)
     told = await client.initialize_async(given)
@@ -55,6 +58,7 @@ async def session(folder: Path) -> None:
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()
+    assert not list(folder.glob("pkc-report-*")), "it ends without an error"
 
 
 def test_a_session(tmp_path: Path) -> None:

@@ -34,10 +34,10 @@ for number in numbers:
 def test_hangs_and_deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "child.py").write_text(CHILD)
     monkeypatch.setattr(check, "CHILD", [sys.executable, str(tmp_path / "child.py")])
-    monkeypatch.setattr(check, "PATIENCE", 5)
+    monkeypatch.setattr(check, "PATIENCE", 2)
     assert check.run_ranks(2, virtual=True, numbers=[0, 1, 2, 3, 4, 5]) == 4
     *found, last = capfd.readouterr().out.splitlines()
-    told = ["not done after 5 s", "ended with status -11", "is 1, expected 2", "ended with status 1 | no GPU"]
+    told = ["not done after 2 s", "ended with status -11", "is 1, expected 2", "ended with status 1 | no GPU"]
     for line, number, text in zip(found, (1, 2, 3, 5), told, strict=True):
         assert line == f"2 virtual ranks  {CASES[number].name:34} WRONG: {text}"
     assert last.startswith("2 virtual ranks  2 of 6 cases are right")

@@ -14,6 +14,7 @@ from pathlib import Path
 from pkc.codegen.artifact import ArrayParameter as Array
 from pkc.codegen.artifact import Artifact, Base, SignalParameter, Wait, Waits
 from pkc.diagnostics import PkcError
+from pkc.runtime import faults
 from pkc.runtime import mesh as module
 from pkc.runtime.driver import Driver
 from pkc.runtime.launch import LoadedKernel
@@ -62,7 +63,7 @@ class Ranks:
 def _rank(name: str, rank: int, pipe: Connection) -> None:
     numbers = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": 29500}
     os.environ.update({key: str(value) for key, value in numbers.items()}, TORCHELASTIC_RUN_ID=name)
-    module._ENDING = 0.1  # nothing runs here that would have to end
+    module._ENDING, faults._PATIENCE = 0.1, 0.5  # nothing runs here that would have to end, or has reports
     files = _files()
     # Each launches something else last.
     mesh = _launched(rank, (4, 8) if rank else (8, 4))
