@@ -276,14 +276,14 @@ def _constant(kernel: str, name: str, value: Any) -> Number:
 def _mesh_of(interface: Interface, values: Mapping[str, Any]) -> Mesh:
     """The mesh of the arrays; if none has one, that of the program under torchrun, or that of the tensors' GPUs."""
     given = [values[array.name] for array in interface.passed]
-    mesh = next((value.mesh for value in given if isinstance(value, Array)), None)
-    if mesh is not None:
-        mesh.check()
-        return mesh
+    for value in given:
+        if isinstance(value, Array):
+            value.mesh.check()
+            return value.mesh
     if under_torchrun():
         return default_mesh()
-    for items in map(_items, given):
-        devices = list(map(_device, items))
+    for value in given:
+        devices = [_device(item) for item in _items(value)]
         if devices and None not in devices:
             return mesh_on(cast("list[int]", devices))
     return mesh_on(range(max((len(_items(value)) for value in given), default=1)))

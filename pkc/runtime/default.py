@@ -27,7 +27,7 @@ def mesh_on(devices: Sequence[int]) -> Mesh:
     """A mesh of this process alone with these GPUs, made once. Raises `PkcError`."""
     key = tuple(devices)
     whole = _made.get(None)
-    if whole is not None and not whole.closed and tuple(rank.device for rank in whole.local) == key:
+    if whole is not None and not whole.closed and whole.devices == key:
         return whole
     found = _made.get(key)
     if found is None or found.closed:

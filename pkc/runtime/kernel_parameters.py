@@ -23,7 +23,7 @@ from pkc.codegen.artifact import (
 from pkc.dialect.words import RANKS
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.tensor_map import MAP_BYTES, Memory, move, tilings
+from pkc.runtime.tensor_map import MAP_BYTES, Memory, WholeMap, move, tilings, whole_map
 
 ALIGNMENT = MAP_BYTES
 
@@ -53,8 +53,8 @@ class StructOf:
         offsets, self.size = layout(fields)
         places = list(zip(fields, offsets, strict=True))
         plain = [(field, offset) for field, offset in places if not isinstance(field, TensorMaps)]
-        self.maps = [(field, offset) for field, offset in places if isinstance(field, TensorMaps)]
-        self.mapped = [arrays[name] for name in dict.fromkeys(field.array for field, _ in self.maps)]
+        maps = [(field, offset) for field, offset in places if isinstance(field, TensorMaps)]
+        self.maps = [(field, offset, arrays[field.array], _whole(field, arrays[field.array])) for field, offset in maps]
         self.bases = [(field.array, offset) for field, offset in plain if isinstance(field, Base)]
         self.write = _packing(plain)
         self.getters = [_getter(field) for field, _ in plain]
@@ -66,41 +66,61 @@ class KernelParameters:
     def __init__(self, of: StructOf) -> None:
         self._struct = of
         self._memory = ctypes.create_string_buffer(of.size + ALIGNMENT)
-        start = ctypes.addressof(self._memory)
-        self.address = -(-start // ALIGNMENT) * ALIGNMENT
-        self._at = self.address - start
+        self._bytes = memoryview(self._memory).cast("B")
+        self._start = ctypes.addressof(self._memory)
+        self.address = -(-self._start // ALIGNMENT) * ALIGNMENT
+        self._at = self.address - self._start
         self._pointers = ctypes.c_void_p(self.address)
         self.pointers = ctypes.addressof(self._pointers)
         """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
-        self._maps: list[tuple[str, int, int]] = []
+        self._maps: list[tuple[str, int, int, bool]] = []
+        """The array of each map, where the map is in the buffer, how far behind the array's address it begins, and
+        whether it stands there twice."""
 
     def fill(self, values: Values) -> None:
         """Write every field. Raises `PkcError` if TMA cannot move an array."""
         of = self._struct
         of.write(self._memory, self._at, *[get(values) for get in of.getters])
-        memories = {array.name: _memory(array, values) for array in of.mapped}
-        for field, offset in of.maps:
-            array, address = field.array, self.address + offset
-            memory, second = memories[array], address + MAP_BYTES
+        for field, offset, array, always in of.maps:
+            at = self._at + offset
+            if always is not None and always.encode(values.dims, values.addresses[array.name], self.address + offset):
+                self._repeat(at)
+                self._maps.append((array.name, at, 0, True))
+                continue
+            memory = _memory(array, values)
             whole, rest = tilings(memory, field.box, field.swizzle, field.split)
             whole.check()
-            whole.encode(address)
+            whole.encode(self.address + offset)
+            self._maps.append((array.name, at, whole.address - memory.address, rest is whole))
             if rest is whole:
-                ctypes.memmove(second, address, MAP_BYTES)
-            else:
-                rest.check()
-                rest.encode(second)
-            first = memory.address
-            self._maps += (array, address, whole.address - first), (array, second, rest.address - first)
+                self._repeat(at)
+                continue
+            rest.check()
+            rest.encode(self.address + offset + MAP_BYTES)
+            self._maps.append((array.name, at + MAP_BYTES, rest.address - memory.address, False))
 
     def move(self, array: str, address: int) -> None:
         """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
-        for name, target, offset in self._maps:
+        for name, at, offset, repeated in self._maps:
             if name == array:
-                move(target, address + offset)
+                move(self._start + at, address + offset)
+                if repeated:
+                    self._repeat(at)
         for name, offset in self._struct.bases:
             if name == array:
                 ctypes.c_uint64.from_address(self.address + offset).value = address
+
+    def _repeat(self, at: int) -> None:
+        """Let the second map be the first one, which is in the buffer from `at` on."""
+        second = at + MAP_BYTES
+        self._bytes[second : second + MAP_BYTES] = self._bytes[at:second]
+
+
+def _whole(field: TensorMaps, array: ArrayParameter) -> WholeMap | None:
+    """What encodes the maps of an array that lies in one piece, if it does."""
+    if array.layout != "private" or field.split is not None:
+        return None
+    return whole_map(array.name, array.dtype, array.dims, field.box, field.swizzle)
 
 
 def layout(fields: Sequence[Field]) -> tuple[list[int], int]:

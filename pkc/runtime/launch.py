@@ -80,6 +80,7 @@ class LoadedKernel:
         private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
         self._private_scratch = [array.name for array in private]
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
+        """By dimensions; a kernel without memory of its own has epochs alone, the same for all."""
         self._agreed: set[str] = set()
         self._plans: dict[object, Plan] = {}
         self._raised = mesh.alarm.raised
@@ -143,8 +144,12 @@ class LoadedKernel:
             self._agree(f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}", self.mesh.group)
         shown = bound.dims
         bound = replace(bound, dims=shown | self._implied_dims) if self._implied_dims else bound
-        first = tuple(bound.dims.items()) not in self._memory
-        memory = self._memory_of(bound.dims, stream)
+        key = tuple(bound.dims.items()) if self._takes_turns else ()
+        memory = self._memory.get(key)
+        first = memory is None
+        if memory is None:
+            self._check_capture(stream)
+            memory = self._memory[key] = self._allocate(bound.dims)
         starts = tuple(self._start(at, rank, bound, memory, shown) for at, rank in enumerate(self.mesh.local))
         if first and self._beside is not None:
             self._beside.try_out([start.work for start in starts if start.work is not None])
@@ -286,14 +291,6 @@ class LoadedKernel:
             cluster.x, cluster.y, cluster.z = artifact.cluster, 1, 1
             config.attrs, config.numAttrs = [attribute], 1
         return config
-
-    def _memory_of(self, dims: Mapping[str, int], stream: int) -> _Memory:
-        """The kernel's scratch memory and counters for these dimensions, made at their first launch."""
-        key = tuple(dims.items())
-        if key not in self._memory:
-            self._check_capture(stream)
-            self._memory[key] = self._allocate(dims)
-        return self._memory[key]
 
     def _check_capture(self, stream: int) -> None:
         if is_captured(self.mesh.driver, stream):

@@ -83,6 +83,8 @@ class Mesh:
         self._share = sum(device == next(iter(devices.values())) for device in devices.values())
         self.shares_gpu = self._share > 1
         self.local: tuple[Rank, ...] = tuple(self._rank(rank, device) for rank, device in devices.items())
+        self.devices = tuple(devices.values())
+        """The GPUs of the ranks of this process."""
         self.heap = Heap(driver, devices, ranks, group)
         with self.current(self.local[0]):
             self.alarm = Alarm(driver, ranks, group)

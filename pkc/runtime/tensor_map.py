@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,6 +96,48 @@ class Tiling:
         )
         if status:
             raise DriverError(DriverFailure(NOWHERE, "cuTensorMapEncodeTiled", str(status), str(self)), status)
+
+
+class WholeMap:
+    """The map of arrays that lie in one piece in a rank's memory, of whatever size: all else is made once.
+
+    One thread at a time may encode it.
+    """
+
+    def __init__(self, dtype: str, dims: Sequence[str | int], box: tuple[int, ...], swizzle: int) -> None:
+        rank = len(dims)
+        long, longs, ones = _arrays(rank)
+        self._size = ELEMENTS[dtype].bytes
+        self._dims = tuple(enumerate(reversed(dims)))
+        self._extents, self._strides = long(), longs()
+        self._about = ELEMENTS[dtype].code, rank
+        self._rest = _box(box), ones, 0, _SWIZZLES.index(swizzle), _L2_PROMOTION_128_BYTES, 0
+
+    def encode(self, dims: Mapping[str, int], address: int, target: int) -> bool:
+        """Write the map of an array at `address` to host memory at `target`, multiples of 16 and 128; whether rows of
+        such dimensions suit TMA."""
+        stride, extents, strides = self._size, self._extents, self._strides
+        for axis, dim in self._dims:
+            if axis:
+                if stride % 16 or stride >= _MOST_STRIDE:
+                    return False
+                strides[axis - 1] = stride
+            extents[axis] = extent = dims[dim] if isinstance(dim, str) else dim
+            stride *= extent
+        return not _encode_tiled()(target, *self._about, address, extents, strides, *self._rest)
+
+
+def whole_map(
+    name: str, dtype: str, dims: tuple[str | int, ...], box: tuple[int, ...], swizzle: int
+) -> WholeMap | None:
+    """A map of such arrays, if the hardware has maps with such boxes."""
+    rank = len(dims)
+    example = Tiling(name, dtype, 0, (1,) * rank, (16,) * (rank - 1), box, swizzle, _names(dims))
+    try:
+        example.check()
+    except PkcError:
+        return None  # as whoever encodes one is told
+    return WholeMap(dtype, dims, box, swizzle)
 
 
 def move(target: int, address: int) -> None:

@@ -200,17 +200,28 @@ def test_other_dimensions_have_memory_of_their_own(monkeypatch: pytest.MonkeyPat
     assert len({before[0], after[0]}) == len({before[1], after[1]}) == len({before[3], after[3]}) == 2
 
 
+def test_kernels_without_counters_take_no_memory_for_new_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    kernel(arguments)
+    api.capturing.add(kernel.mesh.local[0].stream)
+    kernel({**arguments, "A": Tensor((4, 16))})
+    kernel({**arguments, "A": Tensor((4, 24))})
+    assert len(api.launches) == 3
+    assert kernel.mesh.zeroed(1024) == api.zeroed[0][0] - SPAN + 1024
+
+
 def test_counters_of_new_sizes_are_zero_already(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the range that was zeroed is used up; then there is another one."""
-    kernel, arguments, api = small_on(monkeypatch)
+    other, arguments, api = small_on(monkeypatch)
+    kernel = LoadedKernel(replace(SMALL, signals=(SignalParameter("arrived", (1,)),)), other.mesh)
     kernel(arguments)
     calls = len(api.calls)
     for extent in range(16, 16 + 8 * 30, 8):
         kernel({**arguments, "A": Tensor((4, extent))})
     assert {name for name, *_ in api.calls[calls:]}.isdisjoint({"cuMemsetD8Async", "cuEventRecord", "cuMemMap"})
     ((first, size),) = api.zeroed
-    # 31 kernels have used 1024 bytes each.
-    assert kernel.mesh.zeroed(size - 32 * 1024) == first - SPAN + 31 * 1024
+    # 31 kernels have used 1024 bytes each for a counter, and for epochs.
+    assert kernel.mesh.zeroed(size - 63 * 1024) == first - SPAN + 62 * 1024
     assert kernel.mesh.zeroed(1024) == first - SPAN + size - 1024
     assert len(api.zeroed) == 1
     assert kernel.mesh.zeroed(2 * size) == api.zeroed[1][0] - SPAN
