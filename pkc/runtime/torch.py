@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pkc.diagnostics import PkcError
@@ -34,20 +35,29 @@ def current_streams(mesh: Mesh) -> tuple[list[int], int | None] | None:
     from one stream. Raises `PkcError`.
     """
     torch = sys.modules.get("torch")
-    if torch is None or not _on_gpus(torch):
+    stream_of = None if torch is None else _streams(torch)
+    if torch is None or stream_of is None:
         return None
     cuda, first = torch.cuda, mesh.local[0]
     if len(mesh.local) == 1:
-        return [cuda.current_stream(first.device).cuda_stream], None
+        return [stream_of(first.device)], None
     if cuda.is_current_stream_capturing():
         if cuda.current_device() != first.device:
             raise PkcError(CaptureElsewhere(NOWHERE, cuda.current_device(), first.rank, first.device))
         return mesh.streams(cuda.current_stream(first.device))
     if mesh.shares_gpu:
         return mesh.streams(cuda.current_stream(first.device))
-    return [cuda.current_stream(rank.device).cuda_stream for rank in mesh.local], None
+    return [stream_of(rank.device) for rank in mesh.local], None
 
 
 @functools.cache
-def _on_gpus(torch: Any) -> bool:
-    return torch.cuda.is_available()
+def _streams(torch: Any) -> Callable[[int], int] | None:
+    """The current stream of a GPU as a number; `None` if torch has no GPUs."""
+    cuda = torch.cuda
+    if not cuda.is_available():
+        return None
+    number = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+    if number is None:
+        return lambda device: cuda.current_stream(device).cuda_stream
+    cuda.init()  # as a stream in Python would
+    return number

@@ -55,6 +55,16 @@ def test_torchs_current_streams(api: Api, torch: FakeTorch) -> None:
     assert launch_streams(api, lambda: gathered(x, y, stream=[1, 2, 3, 4])) == [1, 2, 3, 4]
 
 
+def test_torchs_streams_as_numbers(api: Api, torch: FakeTorch) -> None:
+    """What torch has for compiled code makes no object for a stream."""
+    begun: list[bool] = []
+    torch.cuda.init = lambda: begun.append(True)
+    vars(torch)["_C"] = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 8000 + device)
+    one = lambda: scaled(tensor(64, 64, device=2), tensor(64, 64, device=2, at=1), 1)  # noqa: E731
+    assert launch_streams(api, one) == launch_streams(api, one) == [8002]
+    assert begun == [True]
+
+
 def test_a_capture_takes_all_ranks_with_it(api: Api, torch: FakeTorch) -> None:
     x, y = (gathered.empty(name, M=100, N=64) for name in ("X", "Y"))
     gathered(x, y)
