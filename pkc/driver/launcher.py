@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
 from pkc.diagnostics import PACKAGE, PkcError, listing, near
@@ -18,6 +18,7 @@ from pkc.driver import tuned
 from pkc.driver.builder import artifact_for, outline_of
 from pkc.driver.kept import Number
 from pkc.driver.outlines import Outline, Warned
+from pkc.driver.reshaped import Reshaped
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
@@ -31,6 +32,9 @@ from pkc.runtime.mesh import Mesh
 from pkc.runtime.plans import Plan, keep
 from pkc.runtime.torch import current_streams
 
+_Key: TypeAlias = tuple[tuple[object, ...], tuple[tuple[str, object], ...]]
+"""The fingerprints of a call: of what is given by position, and by name."""
+
 
 class Launcher:
     """Launches one kernel with one schedule, on one kind of GPU. What was compiled and loaded is kept."""
@@ -41,6 +45,7 @@ class Launcher:
         self._known: _Signature | None = None
         self._variants: dict[object, _Variant] = {}
         self._plans: dict[object, _Ready] = {}
+        self._alike: _Alike | None = None
 
     def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
         """Launch with these arguments, and compile first if they need it. Raises `PkcError`."""
@@ -54,7 +59,7 @@ class Launcher:
                     if ready.plan.moved(pointers):
                         ready.launch(stream)
                         return
-            ready = self._ready(arguments, named, stream, pointers)
+            ready = self._reshape(key, pointers, stream) or self._ready(arguments, named, stream, pointers, key)
             with ready.mesh.launching:
                 ready.launch(stream)
                 keep(self._plans, key, ready)
@@ -82,6 +87,7 @@ class Launcher:
             self._known = None
             self._variants.clear()
             self._plans.clear()
+            self._alike = None
         return self._reading.program
 
     @property
@@ -91,7 +97,25 @@ class Launcher:
             self._known = _Signature(program.kernels[0])
         return self._known
 
-    def _ready(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any, pointers: list[int]) -> _Ready:
+    def _reshape(self, key: _Key, pointers: list[int], stream: Any) -> _Ready | None:
+        """A call that is like the last one that was prepared, but for the shapes of its tensors."""
+        alike = self._alike
+        if alike is None or alike.mesh.closed or not alike.reading.current():
+            return None
+        positional, named = key
+        if len(positional) != alike.positional or [name for name, _ in named] != alike.named:
+            return None
+        bound = alike.reshaped.bound([*positional, *(found for _, found in named)], pointers)
+        if bound is None:
+            return None
+        loaded = alike.variant.loaded(alike.mesh, bound.dims)
+        starts = loaded.prepare(bound, _first(*_streams(alike.mesh, stream)))
+        plan = Plan(starts, [(name, 0) for name in bound.private], pointers, bound.spans)
+        return _Ready(alike.reading, alike.mesh, loaded, plan)
+
+    def _ready(
+        self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any, pointers: list[int], key: _Key
+    ) -> _Ready:
         signature = self._signature
         values, settings = signature.assign(arguments, named)
         given = [*zip(values, arguments, strict=False), *named.items()]
@@ -100,9 +124,12 @@ class Launcher:
         mesh = _mesh_of(variant.interface, values)
         bound = bind(variant.interface, mesh, values, settings)
         loaded = variant.loaded(mesh, bound.dims)
-        streams, shared = _streams(mesh, stream)
         assert self._reading is not None
-        starts = loaded.prepare(bound, streams[0] if shared is None else shared)
+        starts = loaded.prepare(bound, _first(*_streams(mesh, stream)))
+        names, found = [name for name, _ in given], [*key[0], *(found for _, found in key[1])]
+        if Reshaped.serves(variant.interface, mesh, names, found, settings):
+            reshaped = Reshaped(variant.interface, mesh, names, found, bound)
+            self._alike = _Alike(self._reading, mesh, variant, len(arguments), list(named), reshaped)
         return _Ready(self._reading, mesh, loaded, Plan(starts, list(tensors(given)), pointers, bound.spans))
 
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
@@ -115,6 +142,19 @@ class Launcher:
             _warn(outline.warnings)
             self._variants[key] = _Variant(program, given, self._schedule, self._target, outline)
         return self._variants[key]
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """A call that was prepared: what calls with other shapes have in common with it."""
+
+    reading: Reading
+    mesh: Mesh
+    variant: _Variant
+    positional: int
+    """How many arguments are given by position."""
+    named: list[str]
+    reshaped: Reshaped
 
 
 @dataclass(frozen=True)
@@ -299,6 +339,11 @@ def _device(value: Any) -> int | None:
         return value.device
     device = getattr(value, "device", None)
     return getattr(device, "index", None) if getattr(device, "type", "") == "cuda" else None
+
+
+def _first(streams: Sequence[int], shared: int | None) -> int:
+    """The stream that a launch begins on."""
+    return streams[0] if shared is None else shared
 
 
 def _streams(mesh: Mesh, stream: Any) -> tuple[list[int], int | None]:

@@ -17,7 +17,9 @@ from pkc.runtime.arrays import Array, View, row_major
 from pkc.runtime.element import ELEMENTS, element_name
 from pkc.runtime.mesh import Mesh, Rank
 
-_MOST = 2**31 - 1
+LONGEST = 2**31 - 1
+"""The largest dimension."""
+
 _ALIGNMENT = 16
 """Addresses of private arrays are multiples of so many bytes."""
 
@@ -191,7 +193,7 @@ class _Binder:
                     return None
                 continue
             known = self._found[dim][0] if dim in self._found else new.setdefault(dim, extent)
-            if known != extent or dim == RANKS or not 1 <= extent <= _MOST:
+            if known != extent or dim == RANKS or not 1 <= extent <= LONGEST:
                 return None
         for dim, extent in new.items():
             self._found[dim] = extent, parameter.name, rank.rank
@@ -257,8 +259,8 @@ class _Binder:
 
     def _set(self, dim: str, value: object, array: str, rank: int) -> None:
         # Whether a class counts as `Integral` takes longer to answer than all else here.
-        if not (type(value) is int or isinstance(value, numbers.Integral)) or not 1 <= int(value) <= _MOST:
-            raise self._bad_dim(dim, f"is {value} by {_source(array, rank)}; it must be from 1 to {_MOST}")
+        if not (type(value) is int or isinstance(value, numbers.Integral)) or not 1 <= int(value) <= LONGEST:
+            raise self._bad_dim(dim, f"is {value} by {_source(array, rank)}; it must be from 1 to {LONGEST}")
         first, of, at = self._found.setdefault(dim, (int(value), array, rank))
         if first != value:
             raise self._bad_dim(dim, f"is {first} by {_source(of, at)}, and {value} by {_source(array, rank)}")
@@ -279,7 +281,7 @@ class _Binder:
     def _scalar(self, name: str, value: Any, dtype: str) -> int | float:
         if dtype == "f32" and isinstance(value, numbers.Real) and value is not True and value is not False:
             return float(value)
-        if dtype == "i32" and isinstance(value, numbers.Integral) and -_MOST - 1 <= int(value) <= _MOST:
+        if dtype == "i32" and isinstance(value, numbers.Integral) and -LONGEST - 1 <= int(value) <= LONGEST:
             return int(value)
         raise PkcError(errors.LaunchScalar(NOWHERE, self._kernel, name, repr(value), dtype))
 

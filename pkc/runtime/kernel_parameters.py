@@ -27,6 +27,8 @@ from pkc.runtime.tensor_map import MAP_BYTES, Memory, WholeMap, move, tilings, w
 
 ALIGNMENT = MAP_BYTES
 
+_ADDRESS = struct.Struct("<Q")
+
 _Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar | Alarm
 
 
@@ -108,7 +110,7 @@ class KernelParameters:
                     self._repeat(at)
         for name, offset in self._struct.bases:
             if name == array:
-                ctypes.c_uint64.from_address(self.address + offset).value = address
+                _ADDRESS.pack_into(self._memory, self._at + offset, address)
 
     def _repeat(self, at: int) -> None:
         """Let the second map be the first one, which is in the buffer from `at` on."""

@@ -164,16 +164,20 @@ class LoadedKernel:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
         every GPU gets their kernels in the same order, and on whatever streams, a launch begins when the one before on
         this mesh has ended (`Mesh.take_turns`)."""
-        with self.mesh.launching:
-            self.mesh.check()
+        mesh = self.mesh
+        with mesh.launching:
+            mesh.check()
             if self._raised.value:
-                self.mesh.faults.check()
-            self.mesh.faults.last = starts
+                mesh.faults.check()
+            mesh.faults.last = starts
             if shared is not None:
                 self._fork(shared)
             if self._takes_turns:
-                self.mesh.take_turns(streams)
-            self._launch(starts, streams)
+                mesh.take_turns(streams)
+            if self._beside is None:
+                self._launch(starts, streams)
+            else:
+                self._launch_beside(starts, streams, self._beside)
             if shared is not None:
                 self._join(shared)
 
@@ -187,26 +191,32 @@ class LoadedKernel:
     def _launch(self, starts: Sequence[Start], streams: Sequence[int]) -> None:
         # Nothing is allocated, loaded or waited for here: a kernel that runs may wait for one that is not started yet.
         api = self.mesh.driver.api
-        works = [start.work for start in starts if start.work is not None]
         _, before = api.cuCtxGetCurrent()
-        # What runs beside the kernels makes other contexts current.
-        current = before if self._beside is None else None
+        current = before
         try:
-            if self._beside is not None:
-                self._beside.begin(works, streams)
             for start, stream in zip(starts, streams, strict=True):
-                if start.rank.context != current:
-                    current = start.rank.context
-                    api.cuCtxSetCurrent(current)
-                start.config.hStream = stream
-                (status,) = api.cuLaunchKernelEx(start.config, start.function, start.parameters.pointers, 0)
+                context, config = start.rank.context, start.config
+                if context != current:
+                    current = context
+                    api.cuCtxSetCurrent(context)
+                config.hStream = stream
+                (status,) = api.cuLaunchKernelEx(config, start.function, start.parameters.pointers, 0)
                 if status:
                     self.mesh.driver.fail("cuLaunchKernelEx", status)
-            if self._beside is not None:
-                self._beside.enqueue(works, streams)
         finally:
-            if self._beside is not None or current != before:
+            if current is not before:
                 api.cuCtxSetCurrent(before)
+
+    def _launch_beside(self, starts: Sequence[Start], streams: Sequence[int], beside: Beside) -> None:
+        works = [start.work for start in starts if start.work is not None]
+        _, before = self.mesh.driver.api.cuCtxGetCurrent()
+        try:
+            beside.begin(works, streams)
+            self._launch(starts, streams)
+            beside.enqueue(works, streams)
+        finally:
+            # What runs beside the kernels makes other contexts current.
+            self.mesh.driver.api.cuCtxSetCurrent(before)
 
     def _fork(self, stream: int) -> None:
         """Let the mesh's streams wait for a stream of the first rank's GPU."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -234,3 +235,57 @@ def test_how_long_it_takes(api: Api) -> None:
     within(0.1, in_a_new_process)
     within(200 * 200e-6, often)  # with a driver that is written in Python
     assert len(api.launches) == 200
+
+
+# Other shapes
+
+
+SHAPES = ((128, 256), (64, 256), (1, 64), (96, 8), (128, 512), (128, 256))
+
+
+def test_other_shapes_get_what_a_first_call_gets(api: Api) -> None:
+    def called(*, anew: bool) -> list[Any]:
+        calls = len(api.encoded)
+        for at, (rows, columns) in enumerate(SHAPES):
+            if anew:
+                kernel.__dict__.pop("launcher", None)
+            kernel(tensor(rows, columns, at=at), Y=tensor(rows, columns, at=at + 100), factor=0.5)
+        return api.encoded[calls:]
+
+    kernel = scaled.with_schedule(tile_M=64, tile_N=64)
+    first = called(anew=True)
+    kernel.__dict__.pop("launcher")
+    assert called(anew=False) == first
+    kernel(tensor(32, 64), tensor(32, 64, at=1), 0.5)
+    kernel(tensor(32, 64), tensor(32, 64, at=1), 1.5)
+    assert len(api.launches) == 2 * len(SHAPES) + 2
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ((tensor(64, 64), replace(tensor(64, 64), dtype="torch.float16"), 0.5), "PK843"),
+        ((tensor(64, 64), tensor(64, 72, at=1), 0.5), "PK848"),
+        ((tensor(64, 64), replace(tensor(64, 64, at=1), strides=(128, 1)), 0.5), "PK845"),
+        ((tensor(64, 64), replace(tensor(64, 64), address=FIRST_POINTER + 8), 0.5), "PK853"),
+        ((tensor(64, 64), tensor(64, 64, device=1), 0.5), "PK8"),
+        ((tensor(64, 64), tensor(64, 64), 0.5), "PK8"),
+        ((tensor(64, 64), tensor(64, 64, at=1), "0.5"), "PK849"),
+        ((tensor(64, 64), tensor(64), 0.5), "PK8"),
+        ((tensor(64, 0), tensor(64, 0, at=1), 0.5), "PK848"),
+    ],
+)
+def test_other_shapes_that_do_not_fit(api: Api, given: tuple[Any, ...], code: str) -> None:
+    """They are refused as in a first call."""
+    call = lambda: scaled(*given)  # noqa: E731
+    alone = told(call)
+    scaled.__dict__.pop("launcher")
+    scaled(tensor(128, 128), tensor(128, 128, at=1), 0.5)
+    assert told(call) == alone
+    assert alone.startswith(f"error[{code}")
+
+
+def test_lines_of_one_position_may_have_any_stride(api: Api) -> None:
+    scaled(tensor(128, 128), tensor(128, 128, at=1), 0.5)
+    scaled(replace(tensor(1, 64), strides=(4096, 1)), tensor(1, 64, at=1), 0.5)
+    assert len(api.launches) == 2
