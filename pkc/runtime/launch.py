@@ -178,6 +178,8 @@ class LoadedKernel:
                 self._launch(starts, streams)
             else:
                 self._launch_beside(starts, streams, self._beside)
+            if self._takes_turns:
+                mesh.end_turn(streams)
             if shared is not None:
                 self._join(shared)
 

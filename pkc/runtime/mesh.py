@@ -56,6 +56,8 @@ class Rank:
     context: Any
     stream: int
     event: Any
+    turn: Any
+    """The event that a launch waits for whose turn it is (`Mesh.take_turns`)."""
     sms: int
     """SMs that its kernels may fill: all of the GPU, or its share if it is a virtual rank."""
 
@@ -94,6 +96,9 @@ class Mesh:
         """Held while one thread prepares or starts a launch on all ranks of this process."""
         self._last: Sequence[int] = ()
         """The streams of the last launch that has to end before the next one begins."""
+        self._foreign: set[int] = set()
+        """Streams that were given by their handle: nobody knows when they are destroyed, after which the driver crashes
+        if it is asked for them. Those of torch and of a mesh last."""
         self._zeroed = (0, 0)
         """The first and the last offset of memory that is zero on all ranks and not in use."""
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
@@ -207,9 +212,9 @@ class Mesh:
         if given is None:
             return local, None
         if not isinstance(given, list | tuple):
-            one = _handle(given)
+            one = self._handle(given)
             return ([one], None) if len(local) == 1 else (local, one)
-        several = [_handle(item) for item in cast("Sequence[Any]", given)]
+        several = [self._handle(item) for item in cast("Sequence[Any]", given)]
         if len(several) != len(local):
             raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None
@@ -231,8 +236,18 @@ class Mesh:
         for rank, old, new in zip(self.local, last, streams, strict=True):
             if old != new:
                 with self.current(rank):
-                    self.driver.cuEventRecord(rank.event, old)
-                    self.driver.cuStreamWaitEvent(new, rank.event, 0)
+                    if old not in self._foreign:
+                        self.driver.cuEventRecord(rank.turn, old)
+                    self.driver.cuStreamWaitEvent(new, rank.turn, 0)
+
+    def end_turn(self, streams: Sequence[int]) -> None:
+        """Note where a launch on these streams ends, if they may not be there any more when the next one begins."""
+        if self._foreign.isdisjoint(streams):
+            return
+        for rank, stream in zip(self.local, streams, strict=True):
+            with self.current(rank):
+                if stream in self._foreign and not is_captured(self.driver, stream):
+                    self.driver.cuEventRecord(rank.turn, stream)
 
     def lanes(self, roles: int) -> int:
         """How many streams each of `roles` copy engine roles may have: as many as get a hardware queue each beside the
@@ -305,6 +320,7 @@ class Mesh:
         self.heap.close()
         for rank in self.local:
             with self.current(rank):
+                self.driver.cuEventDestroy(rank.turn)
                 for each in (rank, *self._sides[rank.rank]):
                     self.driver.cuEventDestroy(each.event)
                     self.driver.cuStreamDestroy(each.stream)
@@ -334,15 +350,25 @@ class Mesh:
         # The primary context is the one that torch and the CUDA runtime use.
         context = driver.cuDevicePrimaryCtxRetain(device)
         driver.cuCtxPushCurrent(context)
-        stream, event = self._stream()
+        (stream, event), turn = self._stream(), self._event()
         driver.cuCtxPopCurrent()
         sms = driver.attribute("MULTIPROCESSOR_COUNT", device) // self._share
-        return Rank(rank, device, context, stream, event, sms)
+        return Rank(rank, device, context, stream, event, turn, sms)
 
     def _stream(self) -> tuple[int, Any]:
         """A stream that waits for no other, and an event, of the current context."""
         stream = self.driver.cuStreamCreate(int(self.driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
         return int(stream), self._event()
+
+    def _handle(self, stream: Any) -> int:
+        """The handle of a stream, however it is given."""
+        if hasattr(stream, "cuda_stream"):
+            handle, lasts = stream.cuda_stream, type(stream).__name__ != "ExternalStream"
+        else:
+            handle, lasts = int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream), False
+        if not lasts:
+            self._foreign.add(handle)
+        return handle
 
     def _event(self) -> Any:
         return self.driver.cuEventCreate(int(self.driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
@@ -374,13 +400,6 @@ def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | No
 def is_captured(driver: Driver, stream: int) -> bool:
     """Whether a stream of the current context is being captured."""
     return driver.cuStreamIsCapturing(stream) != driver.api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
-
-
-def _handle(stream: Any) -> int:
-    """The handle of a stream, however it is given."""
-    if hasattr(stream, "cuda_stream"):
-        return stream.cuda_stream
-    return int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream)
 
 
 def _check_device(rank: int, device: int, count: int) -> None:

@@ -10,7 +10,8 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from pkc.check.static import check_statically
-from pkc.dialect import context, coordinates, counters, program, roles
+from pkc.dialect import coordinates, counters, program, roles
+from pkc.dialect.pk import context
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import load
 from pkc.passes.build import constant

@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -423,16 +424,21 @@ def test_one_stream_for_several_ranks_is_forked_and_joined(monkeypatch: pytest.M
     assert [launch.stream for launch in api.launches[2:]] == [one.stream, two.stream]
 
 
+def lasting(*handles: int) -> list[SimpleNamespace]:
+    """Streams of torch."""
+    return [SimpleNamespace(cuda_stream=handle) for handle in handles]
+
+
 def test_launches_on_other_streams_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """They share counters and scratch memory; the streams of ranks that stay the same need nothing."""
     kernel, arguments, api = reduce_on(monkeypatch)
     one, two, three = kernel.mesh.local
-    kernel(arguments, stream=[71, 72, 73])
-    kernel(arguments, stream=[71, 72, 73])
+    kernel(arguments, stream=lasting(71, 72, 73))
+    kernel(arguments, stream=lasting(71, 72, 73))
     del api.enqueued[:]
-    kernel(arguments, stream=[81, 72, 83])
+    kernel(arguments, stream=lasting(81, 72, 83))
     assert api.enqueued[:4] == [
-        (71, "record", one.event), (81, "follow", one.event), (73, "record", three.event), (83, "follow", three.event),
+        (71, "record", one.turn), (81, "follow", one.turn), (73, "record", three.turn), (83, "follow", three.turn),
     ]  # fmt: skip
     assert [entry[:2] for entry in api.enqueued[4:]] == [(81, "kernel"), (72, "kernel"), (83, "kernel")]
     del api.enqueued[:]
@@ -446,19 +452,35 @@ def test_launches_on_other_streams_take_turns(monkeypatch: pytest.MonkeyPatch) -
     ]  # fmt: skip
 
 
-def test_a_capture_is_in_the_order_of_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_may_be_destroyed_before_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver crashes when it is asked for one that is no more: where a launch ends is noted behind it."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    turns = [rank.turn for rank in kernel.mesh.local]
+    kernel(arguments, stream=[71, 72, 73])
+    assert [entry[:2] for entry in api.enqueued[-6:-3]] == [(71, "kernel"), (72, "kernel"), (73, "kernel")]
+    assert api.enqueued[-3:] == [(stream, "record", turn) for stream, turn in zip((71, 72, 73), turns, strict=True)]
+    del api.enqueued[:]
+    kernel(arguments, stream=lasting(81, 82, 83))
+    assert api.enqueued[:3] == [(stream, "follow", turn) for stream, turn in zip((81, 82, 83), turns, strict=True)]
+    assert {what for _, what, _ in api.enqueued[3:]} == {"kernel"}
+
+
+@pytest.mark.parametrize("streams", [lambda *given: [*given], lasting], ids=["foreign", "lasting"])
+def test_a_capture_is_in_the_order_of_its_stream(monkeypatch: pytest.MonkeyPatch, streams: Any) -> None:
     """It must not depend on what is outside; what follows it on another stream waits for the last launch before."""
     kernel, arguments, api = reduce_on(monkeypatch)
-    kernel(arguments, stream=[71, 72, 73])
+    turns = [rank.turn for rank in kernel.mesh.local]
+    kernel(arguments, stream=streams(71, 72, 73))
     api.capturing = {81, 82, 83}
     del api.enqueued[:]
-    kernel(arguments, stream=[81, 82, 83])
+    kernel(arguments, stream=streams(81, 82, 83))
     assert [what for _, what, _ in api.enqueued] == ["kernel"] * 3
     api.capturing = set()
-    kernel(arguments, stream=[91, 92, 93])
-    assert [(stream, what) for stream, what, _ in api.enqueued[3:9]] == [
-        (71, "record"), (91, "follow"), (72, "record"), (92, "follow"), (73, "record"), (93, "follow"),
-    ]  # fmt: skip
+    kernel(arguments, stream=streams(91, 92, 93))
+    recorded = [stream for stream, what, _ in api.enqueued if what == "record"]
+    assert recorded == ([71, 72, 73] if streams is lasting else [91, 92, 93])
+    followed = [entry for entry in api.enqueued if entry[1] == "follow"]
+    assert followed == [(stream, "follow", turn) for stream, turn in zip((91, 92, 93), turns, strict=True)]
 
 
 def test_kernels_without_memory_of_their_own_need_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
