@@ -4,9 +4,10 @@
 
 Calls of `examples/gemm.pk` with a schedule that sets tiles, and of `torch.ops.pkc.attention`: with tensors that were
 passed before, with other tensors of known shapes, with shapes that were never passed. Microseconds are medians of the
-time until a call returns; the queue of launches never fills up. Beside them `torch.mm` and torch's attention on the
-same tensors. In new processes: the seconds of `import pkc`, and of reading and first calling the matmul, which a
-process before has compiled, when torch has begun to use the GPU.
+time until a call returns; the queue of launches never fills up. The matmul is also measured with a launch that does
+nothing: what is left is Python, and with new shapes the driver's encoding of tensor maps. Beside them `torch.mm` and
+torch's attention on the same tensors. In new processes: the seconds of `import pkc`, and of reading and first calling
+the matmul, which a process before has compiled, when torch has begun to use the GPU.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from pkc.runtime.driver import load
 
 ROOT = Path(__file__).parents[1]
 TILES = {"tile_M": "128", "tile_N": "128", "tile_K": "64"}
@@ -69,6 +73,7 @@ def of_matmuls() -> dict[str, float]:
     import pkc
 
     gemm = pkc.load(ROOT / "examples" / "gemm.pk").with_schedule(**TILES)
+    unlaunched = pkc.load(ROOT / "examples" / "gemm.pk").with_schedule(**TILES)
 
     def drawn(rows: int) -> tuple[Any, ...]:
         shapes = (rows, 512), (512, 256), (rows, 256)
@@ -77,6 +82,9 @@ def of_matmuls() -> dict[str, float]:
     def ours(a: Any, b: Any, c: Any) -> None:
         gemm(a, b, C=c)
 
+    def python(a: Any, b: Any, c: Any) -> None:
+        unlaunched(a, b, C=c)
+
     def torchs(a: Any, b: Any, c: Any) -> None:
         torch.mm(a, b, out=c)
 
@@ -84,11 +92,36 @@ def of_matmuls() -> dict[str, float]:
     others = [drawn(512) for _ in range(64)] * (CALLS // 64)
     new = [drawn(8 * number) for number in range(65, 65 + CALLS)]
     found: dict[str, float] = {}
-    for name, call in (("pkc", ours), ("torch.mm", torchs)):
+    kinds = {"the same tensors": same, "other tensors": others, "new shapes": new}
+    for name, call in (("pkc", ours), ("pkc, Python alone", python), ("torch.mm", torchs)):
         call(*same[0])
-        kinds = {"the same tensors": same, "other tensors": others, "new shapes": new}
-        found |= {f"{name}: {kind}": microseconds(call, given) for kind, given in kinds.items()}
+        with _nothing_launched() if call is python else nullcontext():
+            found |= {f"{name}: {kind}": microseconds(call, given) for kind, given in kinds.items()}
     return found
+
+
+@contextmanager
+def _nothing_launched() -> Generator[None]:
+    """Calls of pkc do everything but launch."""
+    driver = load()
+    api = driver.api
+    driver.api = _Unlaunched(api)
+    try:
+        yield
+    finally:
+        driver.api = api
+
+
+class _Unlaunched:
+    """The driver's interface, with a launch that does nothing."""
+
+    def __init__(self, api: Any) -> None:
+        self.__dict__.update(cast("dict[str, Any]", vars(api)))
+        self.cuLaunchKernelEx = _nothing
+
+
+def _nothing(*_: object) -> tuple[int]:
+    return (0,)
 
 
 def of_attention() -> dict[str, float]:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
 from pkc.diagnostics import PACKAGE, PkcError, listing, near
@@ -32,9 +32,6 @@ from pkc.runtime.mesh import Mesh
 from pkc.runtime.plans import Plan, keep
 from pkc.runtime.torch import current_streams
 
-_Key: TypeAlias = tuple[tuple[object, ...], tuple[tuple[str, object], ...]]
-"""The fingerprints of a call: of what is given by position, and by name."""
-
 
 class Launcher:
     """Launches one kernel with one schedule, on one kind of GPU. What was compiled and loaded is kept."""
@@ -50,18 +47,23 @@ class Launcher:
     def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
         """Launch with these arguments, and compile first if they need it. Raises `PkcError`."""
         pointers: list[int] = []
-        positional = tuple([fingerprint(value, pointers) for value in arguments])
-        key = positional, tuple([(name, fingerprint(value, pointers)) for name, value in named.items()])
+        found = [fingerprint(value, pointers) for value in arguments]
+        for value in named.values():
+            found.append(fingerprint(value, pointers))
+        names = tuple(named)
+        key = (names, *found)
         try:
             ready = self._plans.get(key)
-            if ready is not None and not ready.mesh.closed and ready.reading.current():
-                with ready.mesh.launching:  # or another thread may let its tensors take the place of these
+            if ready is not None and not (mesh := ready.mesh).closed and ready.reading.current():
+                with mesh.launching:  # or another thread may let its tensors take the place of these
                     if ready.plan.moved(pointers):
-                        ready.launch(stream)
+                        ready.loaded.launch(ready.plan.starts, *_streams(mesh, stream))
                         return
-            ready = self._reshape(key, pointers, stream) or self._ready(arguments, named, stream, pointers, key)
+            ready = self._reshape(names, found, pointers, stream)
+            if ready is None:
+                ready = self._ready(arguments, named, stream, pointers, found)
             with ready.mesh.launching:
-                ready.launch(stream)
+                ready.loaded.launch(ready.plan.starts, *_streams(ready.mesh, stream))
                 keep(self._plans, key, ready)
         except PkcError as error:
             raise _at_the_caller(error) from None
@@ -97,15 +99,16 @@ class Launcher:
             self._known = _Signature(program.kernels[0])
         return self._known
 
-    def _reshape(self, key: _Key, pointers: list[int], stream: Any) -> _Ready | None:
+    def _reshape(
+        self, names: tuple[str, ...], found: Sequence[object], pointers: list[int], stream: Any
+    ) -> _Ready | None:
         """A call that is like the last one that was prepared, but for the shapes of its tensors."""
         alike = self._alike
         if alike is None or alike.mesh.closed or not alike.reading.current():
             return None
-        positional, named = key
-        if len(positional) != alike.positional or [name for name, _ in named] != alike.named:
+        if names != alike.names or len(found) != alike.count:
             return None
-        bound = alike.reshaped.bound([*positional, *(found for _, found in named)], pointers)
+        bound = alike.reshaped.bound(found, pointers)
         if bound is None:
             return None
         loaded = alike.variant.loaded(alike.mesh, bound.dims)
@@ -114,7 +117,12 @@ class Launcher:
         return _Ready(alike.reading, alike.mesh, loaded, plan)
 
     def _ready(
-        self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any, pointers: list[int], key: _Key
+        self,
+        arguments: Sequence[Any],
+        named: Mapping[str, Any],
+        stream: Any,
+        pointers: list[int],
+        found: Sequence[object],
     ) -> _Ready:
         signature = self._signature
         values, settings = signature.assign(arguments, named)
@@ -126,10 +134,10 @@ class Launcher:
         loaded = variant.loaded(mesh, bound.dims)
         assert self._reading is not None
         starts = loaded.prepare(bound, _first(*_streams(mesh, stream)))
-        names, found = [name for name, _ in given], [*key[0], *(found for _, found in key[1])]
+        names = [name for name, _ in given]
         if Reshaped.serves(variant.interface, mesh, names, found, settings):
             reshaped = Reshaped(variant.interface, mesh, names, found, bound)
-            self._alike = _Alike(self._reading, mesh, variant, len(arguments), list(named), reshaped)
+            self._alike = _Alike(self._reading, mesh, variant, tuple(named), len(found), reshaped)
         return _Ready(self._reading, mesh, loaded, Plan(starts, list(tensors(given)), pointers, bound.spans))
 
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
@@ -151,13 +159,14 @@ class _Alike:
     reading: Reading
     mesh: Mesh
     variant: _Variant
-    positional: int
-    """How many arguments are given by position."""
-    named: list[str]
+    names: tuple[str, ...]
+    """The arguments that are given by name, behind the others."""
+    count: int
+    """How many arguments there are."""
     reshaped: Reshaped
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Ready:
     """A call that is ready to be launched, as long as its kernel stays the same."""
 
@@ -165,9 +174,6 @@ class _Ready:
     mesh: Mesh
     loaded: LoadedKernel
     plan: Plan
-
-    def launch(self, stream: Any) -> None:
-        self.loaded.launch(self.plan.starts, *_streams(self.mesh, stream))
 
 
 class _Variant:
@@ -201,7 +207,7 @@ class _Variant:
     def _load(self, mesh: Mesh, dims: Mapping[str, int]) -> LoadedKernel:
         if self._lengths is None:
             return self._of(self._made(dims, mesh.ranks), mesh)
-        alike: object = mesh, "alike", *sorted(self._lengths.divisors(dims, mesh.ranks).items())
+        alike: object = mesh, "alike", *self._lengths.divisors(dims, mesh.ranks).items()
         if alike not in self._loaded:
             self._loaded[alike] = self._of(self._made(dims, mesh.ranks), mesh)
         return self._loaded[alike]

@@ -27,7 +27,7 @@ class Lengths:
         """What they are multiples of, as `divisors_of` says."""
         found: dict[str, int] = {}
         for last, shards, size in self.rows:
-            if last not in dims:
+            if last not in dims or (shards is None and dims[last] % CHUNK == 0):
                 continue
             lengths = {last: dims[last]}
             if shards is not None:

@@ -57,7 +57,10 @@ class StructOf:
         plain = [(field, offset) for field, offset in places if not isinstance(field, TensorMaps)]
         maps = [(field, offset) for field, offset in places if isinstance(field, TensorMaps)]
         self.maps = [(field, offset, arrays[field.array], _whole(field, arrays[field.array])) for field, offset in maps]
-        self.bases = [(field.array, offset) for field, offset in plain if isinstance(field, Base)]
+        self.bases: dict[str, list[int]] = {}
+        for field, offset in plain:
+            if isinstance(field, Base):
+                self.bases.setdefault(field.array, []).append(offset)
         self.write = _packing(plain)
         self.getters = [_getter(field) for field, _ in plain]
 
@@ -75,9 +78,9 @@ class KernelParameters:
         self._pointers = ctypes.c_void_p(self.address)
         self.pointers = ctypes.addressof(self._pointers)
         """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
-        self._maps: list[tuple[str, int, int, bool]] = []
-        """The array of each map, where the map is in the buffer, how far behind the array's address it begins, and
-        whether it stands there twice."""
+        self._maps: dict[str, list[tuple[int, int, bool]]] = {}
+        """By array, where its maps are in the buffer, how far behind the array's address they begin, and whether they
+        stand there twice."""
 
     def fill(self, values: Values) -> None:
         """Write every field. Raises `PkcError` if TMA cannot move an array."""
@@ -87,30 +90,31 @@ class KernelParameters:
             at = self._at + offset
             if always is not None and always.encode(values.dims, values.addresses[array.name], self.address + offset):
                 self._repeat(at)
-                self._maps.append((array.name, at, 0, True))
+                self._add(array, at, 0, True)
                 continue
             memory = _memory(array, values)
             whole, rest = tilings(memory, field.box, field.swizzle, field.split)
             whole.check()
             whole.encode(self.address + offset)
-            self._maps.append((array.name, at, whole.address - memory.address, rest is whole))
+            self._add(array, at, whole.address - memory.address, rest is whole)
             if rest is whole:
                 self._repeat(at)
                 continue
             rest.check()
             rest.encode(self.address + offset + MAP_BYTES)
-            self._maps.append((array.name, at + MAP_BYTES, rest.address - memory.address, False))
+            self._add(array, at + MAP_BYTES, rest.address - memory.address, False)
 
     def move(self, array: str, address: int) -> None:
         """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
-        for name, at, offset, repeated in self._maps:
-            if name == array:
-                move(self._start + at, address + offset)
-                if repeated:
-                    self._repeat(at)
-        for name, offset in self._struct.bases:
-            if name == array:
-                _ADDRESS.pack_into(self._memory, self._at + offset, address)
+        for at, offset, repeated in self._maps.get(array, ()):
+            move(self._start + at, address + offset)
+            if repeated:
+                self._repeat(at)
+        for offset in self._struct.bases.get(array, ()):
+            _ADDRESS.pack_into(self._memory, self._at + offset, address)
+
+    def _add(self, array: ArrayParameter, at: int, offset: int, repeated: bool) -> None:
+        self._maps.setdefault(array.name, []).append((at, offset, repeated))
 
     def _repeat(self, at: int) -> None:
         """Let the second map be the first one, which is in the buffer from `at` on."""

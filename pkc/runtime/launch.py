@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import math
@@ -256,19 +255,22 @@ class LoadedKernel:
 
     def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory, shown: Mapping[str, int]) -> Start:
         heap = self.mesh.heap
-        offsets = bound.heap | memory.offsets
-        addresses = {name: heap.address(0, offset) for name, offset in offsets.items()}
+        addresses = {name: given[at] for name, given in bound.private.items()}
+        for offsets in (bound.heap, memory.offsets):
+            for name, offset in offsets.items():
+                addresses[name] = heap.address(0, offset)
         for name in self._private_scratch:
             addresses[name] = heap.address(rank.rank, memory.offsets[name])
-        for name, given in bound.private.items():
-            addresses[name] = given[at]
         epochs = heap.address(rank.rank, memory.epochs)
         parameters = KernelParameters(self._struct)
         values = Values(rank.rank, heap.stride, epochs, self.mesh.alarm.address, bound.dims, bound.scalars, addresses)
         _, current = self.mesh.driver.api.cuCtxGetCurrent()
         # The driver encodes tensor maps only within a context.
-        with contextlib.nullcontext() if current == rank.context else self.mesh.current(rank):
+        if current == rank.context:
             parameters.fill(values)
+        else:
+            with self.mesh.current(rank):
+                parameters.fill(values)
         config, function = self._configs[rank.rank], self._functions[rank.rank]
         work = self._work(values, memory)
         return Start(rank, config, function, parameters, work, self.artifact.name, shown)
