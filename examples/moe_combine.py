@@ -1,4 +1,4 @@
-"""Token t ends with the weighted sum of all ranks' expert outputs that rows names it for; GPUs: deterministic=False"""
+"""Token t ends with the weighted sum of all ranks' expert outputs that rows names it for"""
 
 from typing import no_type_check
 

@@ -151,7 +151,8 @@ CONSTRUCTS = (
     Construct(
         "tables: `Y[rows, n] += t`",
         _tile("X: f32[M, N], rows: i32[M], Y: f32[T, N].shard(0)", "Y[rows[m], n] += X[m, n]"),
-        refused="PK510",
+        f"{_MOVES}, signals",
+        "slots at the rank that computes, added up by entry; else refused (PK510)",
     ),
     Construct(
         "tables: `Y[rows, n] += t`, with `deterministic=False`",

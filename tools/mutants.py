@@ -69,10 +69,12 @@ SIZES: dict[str, dict[str, int]] = {
 }
 """Of the larger instance; `MATRICES` of those that are not here."""
 FEW_ROWS = {
+    "moe_combine": {"T": 400, "E": 1, "P": 40, "N": 24},
     "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 3, "P": 3, "N": 261},
     "moe_mlp": {"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},
 }
-"""Tables that name a few of many rows: who awaits all blocks of them knows, from the last one, all that came before."""
+"""Tables that name a few of many rows: who awaits all blocks of them knows, from the last one, all that came before;
+and CTAs that add nothing hear of tables from nobody else."""
 CONSTANTS: dict[str, dict[str, Number]] = {
     "moe_mlp": {"P": 200},
     "conv2d": {"H": 8, "W": 8},

@@ -16,6 +16,7 @@ from pkc.dialect import (
     deferred,
     fences,
     fetch,
+    inverse,
     machine,
     prints,
     program,
@@ -81,6 +82,8 @@ ACCESS = (
     access.AllReduceOp,
     *counters.COUNTER_OPS,
     copies.CopyOp,
+    inverse.InvertOp,
+    inverse.SumRowsOp,
     fetch.FetchOp,
     prints.PrintOp,
 )

@@ -35,6 +35,9 @@ DERIVED = "derived"
 WRITTEN = "written"
 """On a kernel: an author wrote its roles. Its signals count from zero in each launch, and are reset at the end."""
 
+UNORDERED = "unordered"
+"""On a sum into rows that a table names: why pkc cannot add it up in a fixed order."""
+
 FRESH = "pk.fresh"
 """Argument attribute: the kernel reads it, but never what it had at entry: its sums begin at zero."""
 

@@ -70,6 +70,7 @@ from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.drop_clips import DropClips
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
+from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_edges import SplitEdges
@@ -86,6 +87,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
     SplitRows(),  # whole rows have no clips; before all that looks at loops
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
+    OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body
     SplitEdges(),  # last of those that change arithmetic on tiles: they need not look into branches

@@ -265,6 +265,17 @@ class Array:
             total = function(total, self.value[(copy, *where[1:])])
         return padded(total, shape, copy=False)
 
+    def exactly(self, values: Values) -> Any:
+        """A tile of known elements."""
+        return values.astype(self.dtype)
+
+    def sum_of(self, tiles: Sequence[Any], shape: tuple[int, ...]) -> Any:
+        """Tiles of this array's elements, added in f32 in their order and rounded once; zeros if there are none."""
+        total = np.zeros(shape, self.dtype)
+        for tile in tiles:
+            total = total + tile
+        return round_to(total, self.place.element) if self.is_float else total
+
     def store_everywhere(self, where: Where, tile: Any) -> None:
         """Round a tile and write it to all copies."""
         for copy in range(self.place.copies):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -96,6 +97,17 @@ class BoundedArray(Array):
             total = self._combined(combine, total, self._at((copy, *where[1:])))
         error = None if total.error is None else padded(total.error, shape, copy=True)
         return Bounded(padded(total.value, shape, copy=True), error, total.ordinary)
+
+    def exactly(self, values: Values) -> Bounded:
+        return Bounded(super().exactly(values), None, True)
+
+    def sum_of(self, tiles: Sequence[Bounded], shape: tuple[int, ...]) -> Bounded:
+        total = self.exactly(np.zeros(shape))
+        for tile in tiles:
+            total = self._sum(total, tile)
+        if not self.is_float or self.place.element == f32:
+            return total
+        return narrowing(f32, self.place.element)(total.value, total)
 
     def store_everywhere(self, where: Where, tile: Bounded) -> None:
         for copy in range(self.place.copies):

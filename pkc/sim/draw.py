@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect import access, coordinates, elementwise, tile
+from pkc.dialect.inverse import InvertOp
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
@@ -139,8 +140,12 @@ def _uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
 def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
     for use in table.uses:
         op = use.operation
-        if isinstance(op, tile.ClipOp):
+        if isinstance(op, tile.ClipOp) or (isinstance(op, elementwise.SelectOp) and op.condition is not table):
             yield from _uses_of_tile(op.result, sizes)
+        elif isinstance(op, access.StoreOp):
+            inverted = (other.operation for other in op.array.uses)
+            named = [found.array for found in inverted if isinstance(found, InvertOp) and found.table is op.array]
+            yield from (replace(_positions_of(array, 0, sizes), absent=True) for array in named)
         elif isinstance(op, elementwise.AddOp | elementwise.SubOp):
             by = _taken_off(op, use)
             yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)

@@ -31,6 +31,7 @@ from pkc.sim.accesses import ACCESSES
 from pkc.sim.backing import TileFunction
 from pkc.sim.channels import CHANNELS
 from pkc.sim.conflicts import Task
+from pkc.sim.inverse import SUMS_OF_ROWS
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.mma import after
 from pkc.sim.ordering import FENCES
@@ -38,7 +39,7 @@ from pkc.sim.prints import PRINTS
 from pkc.sim.signals import SIGNALS
 from pkc.sim.work import seconds_of_iteration
 
-_CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES | PRINTS
+_CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES | PRINTS | SUMS_OF_ROWS
 
 Body: TypeAlias = Callable[..., None]
 """The body of a task, called with its indices."""

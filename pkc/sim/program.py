@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, copies, counters, deferred, program, roles
+from pkc.dialect import access, copies, counters, deferred, inverse, program, roles
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
@@ -94,12 +94,19 @@ class Program:
 
     @cached_property
     def written(self) -> frozenset[str]:
-        return self._used_by(_WRITES) | self._copied(_TARGET)
+        return self._used_by(_WRITES) | self._copied(_TARGET) | self._in_order
 
     @cached_property
     def stored(self) -> frozenset[str]:
         """The arrays that are written with `=`."""
-        return self._used_by((access.StoreOp,))
+        return self._used_by((access.StoreOp,)) | self._in_order
+
+    @cached_property
+    def _in_order(self) -> frozenset[str]:
+        """What sums of rows in their order are stored to, and the lists of these rows."""
+        ops = [op for op in self.kernel.walk() if isinstance(op, inverse.InvertOp | inverse.SumRowsOp)]
+        arrays = {array for op in ops for array in op.written}
+        return frozenset(name for name, arg in self.kernel.arguments.items() if arg in arrays)
 
     @cached_property
     def summed(self) -> frozenset[str]:

@@ -188,6 +188,9 @@ class TermArray(Array):
         copies = (self.load((copy, *where[1:]), shape) for copy in range(self.place.copies))
         return Term(hash((combine.name, *copies)))
 
+    def sum_of(self, tiles: Sequence[Term], shape: tuple[int, ...]) -> Term:
+        return Term(hash(("sum", shape, *tiles)))
+
     def store_everywhere(self, where: Where, tile: Term) -> None:
         for copy in range(self.place.copies):
             self.store((copy, *where[1:]), tile)

@@ -84,6 +84,7 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="store what is reduced first",
     ),
+    "PK430-scatter": _OVERLAP,
     "PK510-scatter": _ANYHOW,
     "PK510-store-add": _ANYHOW,
     "PK510-table": Followed(
@@ -108,7 +109,6 @@ FOLLOWED: dict[str, Followed] = {
 }
 
 OTHER = {
-    "PK430-scatter": "its only sum has no other overlap, and then no order: PK510-scatter",
     "PK431-loop": "the help is another program",
     "PK431-outside": "the help is another program",
     "PK431-read": "the help is another program",

@@ -34,18 +34,13 @@ MLP = "moe_mlp P=128"
 
 ILLEGAL = {
     ("decode_attention", "copy_engine"),
-    ("moe_combine", "none"),
-    ("moe_combine", "inter_sm"),
-    ("moe_combine", "copy_engine"),
     *((name, push) for name in ("moe_dispatch_gemm", MLP, "ulysses_attention") for push in ("push", "push none")),
-    ("moe_combine", "push none"),
     *((name, "across") for name in ("all_gather", "all_to_all", "ring_attention", "ring_attention causal")),
     ("ulysses_attention", "across"),
 }
-"""Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Copy
-engines cannot tell other ranks that a phase is over. Owners send what every rank reads, not what depends on a table or
-on the heads of a rank. A block of one rank's part spans no others, and what the SM that computes fetches itself comes
-from one rank at a time."""
+"""Copy engines cannot tell other ranks that a phase is over. Owners send what every rank reads, not what depends on a
+table or on the heads of a rank. A block of one rank's part spans no others, and what the SM that computes fetches
+itself comes from one rank at a time."""
 
 
 def at_roles_level(name: str, overlap: str) -> Compiled:
@@ -122,7 +117,7 @@ def test_in_other_orders(name: str, ranks: int, ragged: bool) -> None:
 def test_illegal_overlaps_are_refused(name: str, overlap: str) -> None:
     with pytest.raises(PkcError) as raised:
         at_roles_level(name, overlap)
-    expected = "PK438" if overlap.startswith("push") and name != "moe_combine" else "PK430"
+    expected = "PK438" if overlap.startswith("push") else "PK430"
     expected = "PK443" if overlap == "across" else expected
     assert {finding.code for finding in raised.value.diagnostics} == {expected}
 

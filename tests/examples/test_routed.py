@@ -28,12 +28,11 @@ RANKS = 2
 def test_tables_at_their_limits(example: str, routing: str) -> None:
     """Both levels are right; nothing is read that nobody wrote."""
     constants = {"P": CAPACITY} if example == "moe_mlp" else {}
-    schedule = {"deterministic": "False"} if example == "moe_combine" else {}
     path, sizes = EXAMPLES / f"{example}.pk", dims(example, RANKS)
-    tile = load(path, constants=constants, schedule=schedule)
+    tile = load(path, constants=constants)
     inputs = draw_inputs(tile.module, ranks=RANKS, dims=sizes, seed=1) | given(example, routing, RANKS)
     expected = reference(tile.module, ranks=RANKS, dims=sizes, inputs=inputs)
-    roles = load(path, constants=constants, schedule=schedule, level="roles")
+    roles = load(path, constants=constants, level="roles")
     for module in (tile.module, roles.module):
         outputs = simulate(module, ranks=RANKS, dims=sizes, inputs=inputs)
         found = compare({array: outputs[array] for array in Program(tile.kernel).outputs}, expected)

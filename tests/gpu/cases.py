@@ -262,25 +262,29 @@ def _by_tables() -> Iterator[Case]:
         yield Case(name, "moe_mlp", lengths.token_rows, _settings(schedule), {"P": lengths.CAPACITY})
     for text in ("moe_dispatch_gemm", "moe_mlp", "moe_gather_combine", "moe_combine"):
         constants = {"P": routed.CAPACITY} if text == "moe_mlp" else {}
-        settings = {"deterministic": "False"} if text == "moe_combine" else {}
         for routing in routed.ROUTINGS:
-            yield Case(f"{text}, {routing}", text, lengths.routed(text), settings, constants, routing=routing)
+            yield Case(f"{text}, {routing}", text, lengths.routed(text), {}, constants, routing=routing)
     text = (EXAMPLES / "moe_dispatch_gemm.pk").read_text(encoding="utf-8")
     private = text.replace("X: bf16[T, H].shard(0)", "X: bf16[T, H]")
     named = text.replace(".shard(0)", ".symmetric()").replace("rows: i32[E, P]", "rows: i32[E, P, 2]")
     anyhow = {"deterministic": "False"}
-    yield Case("moe_combine", "moe_combine", lengths.combined, anyhow)
     combine = (EXAMPLES / "moe_combine.pk").read_text(encoding="utf-8")
-    for kind in ("f16", "f32"):
-        settings = anyhow | {"tile_N": "64"}
-        yield Case(f"moe_combine {kind}", combine.replace("bf16", kind), lengths.few(lengths.combined), settings)
+    forms = {
+        "f16": combine.replace("bf16", "f16"),
+        "f32": combine.replace("bf16", "f32"),
+        "replicated": combine.replace(".shard(0)", ".replicate()"),
+        "columns": combine.replace(".shard(0)", ".shard(1)"),
+    }
+    for order in ({}, anyhow):
+        said = " deterministic=False" * bool(order)
+        yield Case(f"moe_combine{said}", "moe_combine", lengths.combined, order)
+        for form, text in forms.items():
+            settings = order | ({"tile_N": "64"} if form == "f32" else {})
+            yield Case(f"moe_combine {form}{said}", text, lengths.few(lengths.combined), settings)
     yield Case("grouped_gemm", "grouped_gemm", lengths.grouped, alone=True)
     for name in ("all_reduce", "reduce_scatter", "gemm_ar", "gemm_rs"):
         sizes = lengths.few(lengths.matrices() if name.startswith("gemm") else lengths.collective)
         yield Case(f"{name} deterministic=False", name, sizes, anyhow)
-    yield Case(
-        "moe_combine replicated", combine.replace(".shard(0)", ".replicate()"), lengths.few(lengths.combined), anyhow
-    )
     yield Case("moe_dispatch_gemm private", private, lengths.experts, alone=True)
     yield Case("moe_dispatch_gemm symmetric", named, lengths.experts)
 

@@ -25,12 +25,7 @@ from tests.sweeps import sweep
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.pk"))
 OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine")
 ON_SMS = ("", "none", "intra_sm", "inter_sm")
-ILLEGAL = {
-    ("moe_combine", "none"),
-    ("moe_combine", "inter_sm"),
-    ("moe_combine", "copy_engine"),
-    ("decode_attention", "copy_engine"),
-}
+ILLEGAL = {("decode_attention", "copy_engine")}
 PLANNED = [(path, overlap) for path in EXAMPLES for overlap in OVERLAPS if (path.stem, overlap) not in ILLEGAL]
 DIMS = {"M": 50, "N": 40, "K": 36, "H": 3, "L": 5, "P": 20}
 TABLE = np.random.default_rng(0).integers(-2, 30, (3, DIMS["L"], DIMS["P"])).astype(np.int32)

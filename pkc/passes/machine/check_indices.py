@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
 from pkc.dialect.engines import is_engine
+from pkc.dialect.inverse import InvertOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
@@ -48,6 +49,8 @@ class CheckIndices(KernelPass):
 
 
 def _from_memory(op: Operation) -> Sequence[int]:
+    if isinstance(op, InvertOp):
+        return [0]
     if isinstance(op, GatherOp | ScatterAddOp):
         return [0, *_of_indices(op.indices, 1)]
     return _of_indices(op.indices, 0) if isinstance(op, ReadOp | LoadOp | StoreOp | AddToArrayOp) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, get_effects
 
@@ -12,7 +13,7 @@ from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAd
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import (
@@ -284,12 +285,13 @@ def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:
 
 def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | ScatterAddOp, target: Target) -> Iterator[NotLowered]:
     if not kernel.in_any_order:
-        scattered = isinstance(op, ScatterAddOp)
-        what = (
-            "a sum, in a defined order, into rows picked by a table" if scattered else "`store_add` in a defined order"
-        )
+        what = "`store_add` in a defined order"
         hint = "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order"
-        hint += "; sums of rows that `gather` brings have one" * scattered
+        if isinstance(op, ScatterAddOp):
+            why = op.attributes.get(UNORDERED)
+            reason = f": {why.data}" if isinstance(why, StringAttr) else ""
+            what = f"a sum, in a defined order, into rows picked by a table{reason}"
+            hint += "; sums of rows that `gather` brings have one"
         yield _refused(op, target, what, hint)
     if dtype_bytes(tile_type(op.tile).element_type) == 1:
         yield _refused(op, target, "a sum of 8-bit floats in memory", "an array of bf16")

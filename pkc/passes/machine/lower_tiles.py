@@ -14,6 +14,7 @@ from pkc.dialect.access import AddToArrayOp, LoadOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role, number_on, planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
@@ -174,7 +175,7 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
 def only_moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
-        if isinstance(op, ScatterAddOp):
+        if isinstance(op, ScatterAddOp | InvertOp | SumRowsOp):
             return False
         if isinstance(op, LoadOp | StoreOp | AddToArrayOp):
             if needs_threads(op):

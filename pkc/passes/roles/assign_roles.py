@@ -11,6 +11,7 @@ from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.types import TileType
 from pkc.location import span_of
@@ -31,9 +32,10 @@ class AssignRoles(KernelPass):
     """Write on each operation with an effect or a tile the role that carries it out.
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
-    arithmetic on tiles to the consumer; a row table that only addresses an access goes with the access. Integers
-    belong to nobody: every role computes those it needs. What is loaded to be sent in packets the storer loads. A role
-    that an earlier pass has written stays. Communicators that the author wrote are left alone.
+    arithmetic on tiles, lists of entries and sums of what they list to the consumer; a row table that only addresses an
+    access goes with the access. Integers belong to nobody: every role computes those it needs. What is loaded to be
+    sent in packets the storer loads. A role that an earlier pass has written stays. Communicators that the author wrote
+    are left alone.
 
     Before:
 
@@ -129,6 +131,8 @@ def _role(op: Operation) -> Role | None:
         return Role.Loader
     if isinstance(op, _STORES):
         return Role.Storer
+    if isinstance(op, InvertOp | SumRowsOp):
+        return Role.Consumer
     if isinstance(op, scf.YieldOp | scf.ForOp | scf.IfOp):
         return Role.Consumer if _has_tile(op.operands) or _has_tile(op.results) else None
     if not _has_tile(op.results):

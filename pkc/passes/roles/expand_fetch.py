@@ -17,6 +17,7 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.build import append, before, constant, product_ops, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import copy_value, iterations_of
 from pkc.passes.roles.fetch_roles import copy, pull, push
 from pkc.passes.roles.fetches import (
     Fetch,
@@ -28,7 +29,6 @@ from pkc.passes.roles.fetches import (
     read_of,
     split_index,
 )
-from pkc.passes.roles.program_slices import copy_value, iterations_of
 from pkc.passes.roles.remote_accesses import is_pushed, planned
 from pkc.passes.roles.straddling import overlapping
 from pkc.passes.splits import split_of

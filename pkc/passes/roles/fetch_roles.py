@@ -18,8 +18,8 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.build import add_role, append, constant
+from pkc.passes.program_slices import Known, close_loops, copy_nest, copy_value
 from pkc.passes.roles.fetches import Fetch, is_task, read_of, split_index
-from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value
 from pkc.passes.roles.pushes import push_of
 from pkc.passes.roles.remote_accesses import REMOTE, Read, is_pushed
 from pkc.passes.roles.straddling import follow_shards, overlapping

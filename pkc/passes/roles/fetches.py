@@ -17,7 +17,7 @@ from pkc.dialect.tile import ClipOp, block_type
 from pkc.dialect.types import BlockType, PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.build import constant, defined_in
-from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, iterations_of, variables
+from pkc.passes.program_slices import CannotCopyError, Known, copy_nest, copy_value, iterations_of, variables
 from pkc.passes.roles.pushes import Push, ring_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of
 from pkc.passes.roles.straddling import straddles

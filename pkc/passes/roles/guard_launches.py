@@ -13,6 +13,7 @@ from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, Epo
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
+from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.transfers import needs_threads
 from pkc.dialect.types import RANKS, Layout, SignalType
@@ -224,7 +225,8 @@ def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
 
     It need not await that if its tasks do, which use all that others write to scratch memory.
     """
-    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or (isinstance(op, CopyOp) and array is op.source)
+    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or array is getattr(op, "source", None)
+    reads |= isinstance(op, SumRowsOp) and array is op.slots
     return reads or not kernel.is_scratch(array) or any(is_cut_short(use.operation) for use in array.uses)
 
 

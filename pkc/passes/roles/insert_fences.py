@@ -26,6 +26,7 @@ from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, Si
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma, stage_of
@@ -177,6 +178,7 @@ def _next_effect(op: Operation) -> Operation | None:
 def _written(kernel: KernelOp) -> set[SSAValue]:
     """The arrays that a kernel writes."""
     written = {op.array for op in kernel.walk() if isinstance(op, _WRITES)}
+    written |= {array for op in kernel.walk() if isinstance(op, InvertOp | SumRowsOp) for array in op.written}
     return written | {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
 
 

@@ -16,8 +16,8 @@ from pkc.dialect.types import dtype_bytes
 from pkc.location import describe
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import from_memory, from_zero, iterations_of
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, is_task, loop_of, read_of, split_index
-from pkc.passes.roles.program_slices import from_memory, from_zero, iterations_of
 from pkc.passes.roles.remote_accesses import address, array_name, is_pushed, planned
 from pkc.passes.roles.visits import not_known, skipping_loop
 from pkc.targets.target import target_of

@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.inverse import InvertOp
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import PHASE, KernelOp, TasksOp
 from pkc.dialect.tile import tile_type
@@ -17,8 +18,8 @@ from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.build import phase_of, phases
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import from_memory, variables
 from pkc.passes.roles.fetches import can_fetch
-from pkc.passes.roles.program_slices import from_memory, variables
 from pkc.passes.roles.pushes import CannotPushError, push_of
 from pkc.passes.roles.remote_accesses import (
     ALL_REDUCE,
@@ -127,7 +128,8 @@ def _plan_kernel(kernel: KernelOp) -> None:
     for op in accesses:
         overlap, why = _default(op, in_place, may_straddle(kernel))
         if wanted:
-            _check_legal(op, wanted, several=len(found) > 1)
+            if not _is_table(op):
+                _check_legal(op, wanted, several=len(found) > 1)
             if _matters(op, wanted, in_place):
                 overlap, why = wanted, "the schedule says so"
             elif wanted != overlap:
@@ -167,9 +169,16 @@ def _wanted(kernel: KernelOp, key: str) -> str:
 def _matters(op: RemoteAccess, wanted: str, in_place: bool) -> bool:
     """Whether the schedule's overlap makes a difference: only operands are fetched by somebody else than who computes
     with them, and what is stored leaves the SM that has it unless a copy engine takes it."""
+    if _is_table(op):
+        return False
     if isinstance(op, Sum):
         return not in_place and wanted in ("none", "copy_engine")
     return isinstance(op, Read) or wanted == "copy_engine"
+
+
+def _is_table(op: RemoteAccess) -> bool:
+    """Whether an access stores what a table names, a few bytes, to all who add up rows."""
+    return any(isinstance(use.operation, InvertOp) and op.array is use.operation.table for use in op.array.uses)
 
 
 _IN_PLACE = "`deterministic=False`: each contribution is added where the array lives, by the SM that computed it"

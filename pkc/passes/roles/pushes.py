@@ -15,7 +15,7 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import differs_by_rank, sources
 from pkc.passes.build import append
-from pkc.passes.roles.program_slices import Known, iterations_of
+from pkc.passes.program_slices import Known, iterations_of
 from pkc.passes.roles.remote_accesses import Read, shard_of
 
 

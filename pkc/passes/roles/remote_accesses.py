@@ -24,6 +24,7 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
 from pkc.dialect.copies import CopyOp
+from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
@@ -47,7 +48,7 @@ _ACCESSES = (
     AtomicAddOp,
     ScatterAddOp,
 )
-_KINDS = frozenset((CopyOp, *_ACCESSES))
+_KINDS = frozenset((CopyOp, SumRowsOp, *_ACCESSES))
 
 Read = LoadOp | GatherOp
 Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
@@ -78,14 +79,23 @@ def reached(root: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
     for op in root.walk():
         if type(op) not in _KINDS:
             continue
-        arrays = (op.source, op.target) if isinstance(op, CopyOp) else (op.array,) if isinstance(op, _ACCESSES) else ()
-        for array in arrays:
+        for array in _touched(op):
             if _reaches(op, array):
                 assert isinstance(array, BlockArgument)
                 yield op, array
 
 
+def _touched(op: Operation) -> tuple[SSAValue, ...]:
+    if isinstance(op, CopyOp):
+        return op.source, op.target
+    if isinstance(op, SumRowsOp):
+        return op.slots, op.array
+    return (op.array,) if isinstance(op, _ACCESSES) else ()
+
+
 def _reaches(op: Operation, array: SSAValue) -> bool:
+    if isinstance(op, SumRowsOp):
+        return array is op.slots or is_pgl(array, Layout.Replicate)
     if isinstance(op, ReduceOp | AllReduceOp | Sum):
         return True
     at = getattr(op, "rank", None)

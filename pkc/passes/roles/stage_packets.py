@@ -10,11 +10,12 @@ from pkc.dialect.coordinates import BlockOp, RankOp
 from pkc.dialect.counters import SignalAllOp, WaitOp
 from pkc.dialect.program import PACKETS, KernelOp, TasksOp
 from pkc.dialect.types import Layout, PGLType, SignalType
+from pkc.passes.analysis.covering import block_of
 from pkc.passes.build import add_parameter, add_role, append, before, constant, mark, turn_ops, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.program_slices import copy_value
+from pkc.passes.program_slices import copy_value
 from pkc.passes.roles.remote_accesses import array_name, in_packets, remote_stores
-from pkc.passes.roles.stage_sums import block_of, tasks_of_owner
+from pkc.passes.roles.stage_sums import tasks_of_owner
 from pkc.passes.tile_groups import counter_ops, groups_along
 
 

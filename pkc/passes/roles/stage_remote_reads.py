@@ -17,8 +17,8 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import enclosing_tasks, role_around, same_value, same_values
 from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import from_zero, iterations_of, variables
 from pkc.passes.roles.fetches import buffer_of, can_fetch, groups_of
-from pkc.passes.roles.program_slices import from_zero, iterations_of, variables
 from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
 
 _STAGED = ("inter_sm", "none", "copy_engine")

@@ -18,7 +18,7 @@ from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import role_around, sources
 from pkc.passes.build import add_parameter, add_role, append, before, constant, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value, variables
+from pkc.passes.program_slices import Known, close_loops, copy_nest, copy_value, variables
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, planned
 from pkc.passes.tile_groups import counter_ops, groups_along
 from pkc.remarks import missed

@@ -17,9 +17,9 @@ from pkc.dialect.types import BlockType, PrivateType, SignalType
 from pkc.location import describe
 from pkc.passes.build import add_parameter, add_role, append, before, constant, product_ops
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import close_loops
 from pkc.passes.roles.fetches import await_before
 from pkc.passes.roles.plan_fetch import FetchPlan
-from pkc.passes.roles.program_slices import close_loops
 from pkc.passes.roles.remote_accesses import array_name, planned, remote_reads, shard_of
 from pkc.remarks import missed
 from pkc.targets.target import target_of

@@ -9,14 +9,15 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type, is_pgl
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import AFTER_ALL, PACKETS, KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
-from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, SignalType, TileType, f32
+from pkc.dialect.types import FLOATS, RANKS, BlockType, Layout, PGLType, SignalType, TileType, f32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.covering import block_of, covers
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
 from pkc.passes.build import (
     add_parameter,
@@ -31,8 +32,8 @@ from pkc.passes.build import (
     wrap_in_role,
 )
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import Known, close_loops, copy_value
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.program_slices import Known, close_loops, copy_value
 from pkc.passes.roles.remote_accesses import (
     REMOTE,
     array_name,
@@ -88,12 +89,6 @@ class StageSums(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         planned_sums = [op for op in sums(kernel) if planned(op) and not kernel.in_any_order]
         staged = [op for op in planned_sums if isinstance(op, AccumulateOp)]
-        for op in planned_sums:
-            if op not in staged:
-                reason = "a table says where they go, and no owner knows how many to wait for"
-                missed(
-                    StageSums.name, op, f"rows are added to `{array_name(op.array)}` one by one, in no order: {reason}"
-                )
         if not staged:
             return
         for op in staged:
@@ -137,7 +132,7 @@ def _check(name: str, op: AccumulateOp) -> None:
         raise _refused(name, op, "which tiles a rank contributes to depends on the rank")
     if not isinstance(op.parent_op(), TasksOp):
         raise _refused(name, op, "it stands in a loop or branch")
-    if not all(map(_covers, op.indices, array_type(op.array).dimensions)):
+    if not all(map(covers, op.indices, array_type(op.array).dimensions)):
         raise _refused(name, op, "some tiles of it may get no contribution")
 
 
@@ -153,41 +148,6 @@ def _split(name: str, op: AccumulateOp) -> int:
         if isinstance(kind, BlockType) and isinstance(kind.of, str):
             return place
     raise _refused(name, op, "the dimension to divide among its owners has no blocks")
-
-
-def block_of(index: SSAValue) -> SSAValue:
-    """The block of one position that an integer index comes from; any other index as it is."""
-    return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
-
-
-def _covers(index: SSAValue, dim: Dim) -> bool:
-    """Whether an index takes every value that its dimension has, one for each task."""
-    made = block_of(index).owner
-    if not isinstance(made, BlockOp):
-        return isinstance(index, BlockArgument) and _is_extent(_task_count(index), dim)
-    if any(bound is not None for bound in (made.shard, made.start, made.stop)):
-        return False
-    kind = block_type(made.result)
-    if kind.of == kind.extent:
-        return True
-    count = _task_count(made.index)
-    if not isinstance(count, BlockCountOp) or count.block != kind:
-        return False
-    return not any(bound is not None for bound in (count.shard, count.start, count.stop))
-
-
-def _task_count(index: SSAValue) -> Operation | Block | None:
-    """What makes the number of values of a task index; nothing for any other value."""
-    tasks = index.owner.parent_op() if isinstance(index.owner, Block) else None
-    return tasks.counts[index.index].owner if isinstance(tasks, TasksOp) and isinstance(index, BlockArgument) else None
-
-
-def _is_extent(count: Operation | Block | None, dim: Dim) -> bool:
-    if isinstance(count, DimOp):
-        return count.dim.data == dim
-    return (
-        isinstance(count, arith.ConstantOp) and isinstance(count.value, IntegerAttr) and count.value.value.data == dim
-    )
 
 
 def _varies(index: SSAValue) -> bool:

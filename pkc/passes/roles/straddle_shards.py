@@ -14,7 +14,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.program_slices import from_memory
+from pkc.passes.program_slices import from_memory
 from pkc.passes.roles.remote_accesses import RemoteAccess, Sum, address, array_name, is_pushed, planned, shard_of
 from pkc.passes.roles.straddling import may_straddle
 from pkc.remarks import missed

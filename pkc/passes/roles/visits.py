@@ -10,8 +10,8 @@ from pkc.dialect.program import TasksOp
 from pkc.passes.analysis.dependence import ancestors, maker, sources
 from pkc.passes.analysis.direction import Direction, direction
 from pkc.passes.build import append, constant
+from pkc.passes.program_slices import Known, copy_value, from_memory, iterations_of
 from pkc.passes.roles.fetches import Fetch, in_shard
-from pkc.passes.roles.program_slices import Known, copy_value, from_memory, iterations_of
 
 
 def skipping_loop(fetch: Fetch) -> scf.ForOp | None:

@@ -11,7 +11,7 @@ from pkc.dialect.access import AccumulateOp, AtomicAddOp, ScatterAccumulateOp, S
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, WaitOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.analysis.dependence import roles_around
@@ -133,6 +133,7 @@ def _await(role: RoleOp, zeroed: BlockArgument) -> None:
 def _add(op: AccumulateOp | ScatterAccumulateOp) -> None:
     if isinstance(op, ScatterAccumulateOp):
         added: Operation = ScatterAddOp(op.tile, op.array, op.rows, list(op.indices))
+        added.attributes |= {name: reason for name, reason in op.attributes.items() if name == UNORDERED}
     else:
         added = AtomicAddOp(op.tile, op.array, list(op.indices))
     before(op, [added])

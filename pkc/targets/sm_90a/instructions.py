@@ -262,6 +262,22 @@ PLAIN: tuple[Instruction, ...] = (
         "return __shfl_xor_sync(0xffffffffu, a, b);",
         "the same for an i32",
     ),
+    Instruction(
+        "shuffle_index",
+        ("index", "index"),
+        "index",
+        "return __shfl_sync(0xffffffffu, a, b);",
+        "a of thread b of the warp",
+    ),
+    Instruction(
+        "vote",
+        ("i1",),
+        "index",
+        "return __ballot_sync(0xffffffffu, a);",
+        "a bit for each thread of the warp, 1 where a holds",
+    ),
+    Instruction("count_bits", ("index",), "index", "return __popc(a);", "how many bits of a are 1"),
+    Instruction("lowest_bit", ("index",), "index", "return __ffs(a) - 1;", "the place of the lowest of these"),
 )
 """The instructions that are not of a family."""
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.inverse import InvertOp
 from pkc.dialect.machine import ARRAY, PLACE
 from pkc.dialect.types import RANKS
 from pkc.dialect.words import RANK, ROW
@@ -17,11 +18,12 @@ from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.roles.remote_accesses import array_name
 
 _Access = ReadOp | LoadOp | GatherOp | StoreOp | AddToArrayOp | ScatterAddOp
+_Checked = _Access | InvertOp
 
 
 def check(role: WarpRole, op: Operation) -> None:
     """Compare the integers among the indices of an access."""
-    if CHECKED not in op.attributes:
+    if CHECKED not in op.attributes or isinstance(op, InvertOp):
         return
     assert isinstance(op, _Access)
     first = int(isinstance(op, GatherOp | ScatterAddOp))
@@ -35,7 +37,7 @@ def check(role: WarpRole, op: Operation) -> None:
 
 
 def check_row(
-    role: WarpRole, op: GatherOp | ScatterAddOp, row: SSAValue, owner: SSAValue | None = None
+    role: WarpRole, op: GatherOp | ScatterAddOp | InvertOp, row: SSAValue, owner: SSAValue | None = None
 ) -> SSAValue | None:
     """Compare a row that a table names, and the rank that it names with it; a negative row is none. Whether that rank
     is none, if it is looked at."""
@@ -60,7 +62,7 @@ def _outside(role: WarpRole, index: SSAValue, extent: SSAValue) -> SSAValue:
     return emit.negated(emit.both(emit.compare("sge", index, 0), emit.compare("slt", index, extent)))
 
 
-def _refuse(role: WarpRole, op: _Access, wrong: SSAValue, found: tuple[SSAValue, SSAValue], what: str) -> None:
+def _refuse(role: WarpRole, op: _Checked, wrong: SSAValue, found: tuple[SSAValue, SSAValue], what: str) -> None:
     array = op.local if isinstance(op, GatherOp) and op.local is not None else op.array
     with role.emit.when(wrong):
         made = role.emit.instruction(OUT_OF_RANGE, *found)

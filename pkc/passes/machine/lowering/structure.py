@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, coordinates, counters, deferred, fences, program, roles
+from pkc.dialect import access, coordinates, counters, deferred, fences, inverse, program, roles
 from pkc.dialect.tile import STAGGERED, MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.machine.lowering import (
@@ -19,6 +19,7 @@ from pkc.passes.machine.lowering import (
     flat,
     fragments,
     indices,
+    inverses,
     memory,
     mma,
     rounding,
@@ -375,6 +376,8 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     access.LoadOp: accesses.load,
     access.GatherOp: accesses.gather,
     access.ScatterAddOp: accesses.scatter_add,
+    inverse.InvertOp: inverses.invert,
+    inverse.SumRowsOp: inverses.sum_rows,
     access.StoreOp: accesses.store,
     access.StoreAddOp: accesses.add,
     access.AtomicAddOp: accesses.add,

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
@@ -23,7 +24,7 @@ from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.targets.layout import CHUNK, SharedLayout
 
-Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp
+Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp | SumRowsOp
 
 
 def placed(role: WarpRole, op: Access) -> tuple[list[Placed], int | None]:

@@ -1,0 +1,39 @@
+"""Whether the tiles of an access are all that an array has."""
+
+from __future__ import annotations
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp
+from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import Dim
+from pkc.passes.analysis.dependence import task_count
+
+
+def block_of(index: SSAValue) -> SSAValue:
+    """The block of one position that an integer index comes from; any other index as it is."""
+    return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
+
+
+def covers(index: SSAValue, dim: Dim) -> bool:
+    """Whether an index takes every value that its dimension has, one for each task."""
+    made = block_of(index).owner
+    if not isinstance(made, BlockOp):
+        return isinstance(index, BlockArgument) and _is_extent(task_count(index), dim)
+    if any(bound is not None for bound in (made.shard, made.start, made.stop)):
+        return False
+    kind = block_type(made.result)
+    if kind.of == kind.extent:
+        return True
+    counted = task_count(made.index)
+    count = None if counted is None else counted.owner
+    if not isinstance(count, BlockCountOp) or count.block != kind:
+        return False
+    return not any(bound is not None for bound in (count.shard, count.start, count.stop))
+
+
+def _is_extent(count: SSAValue | None, dim: Dim) -> bool:
+    if count is None:
+        return False
+    return count.owner.dim.data == dim if isinstance(count.owner, DimOp) else constant_of(count) == dim

@@ -1,0 +1,313 @@
+"""The pass `pk-order-scatters`: sums into rows that a table names get slots, which are added up in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.arith import ConstantOp, MaxSIOp
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from pkc.dialect.access import ScatterAccumulateOp, StoreOp, array_type
+from pkc.dialect.attributes import Predicate
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, RankOp
+from pkc.dialect.elementwise import CompareOp, SelectOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
+from pkc.dialect.program import UNORDERED, KernelOp, TasksOp
+from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
+from pkc.dialect.types import (
+    RANKS,
+    BlockType,
+    Dim,
+    Layout,
+    PGLType,
+    PrivateType,
+    TileType,
+    dtype_bytes,
+    dtype_name,
+    i32,
+)
+from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.covering import covers
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, sources, task_count
+from pkc.passes.build import add_parameter, append, before, constant, mark_fresh
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import CannotCopyError, Known, copy_value
+from pkc.remarks import missed
+
+_INVERTED = 64
+"""Rows whose entries a task lists: 32 for each of two warps, so that many SMs have some."""
+
+_SUMMED = 32
+"""Rows that a task adds up: few, so that tasks end together."""
+
+
+class OrderScatters(KernelPass):
+    """Give each `+=` into rows that a table names a place for each entry of the table, and add these up in order.
+
+    Tasks store their rows in slots of their own rank, in place of adding them: an entry has one slot, wherever its row
+    goes. A phase before them stores what the table names to all ranks, -1 for the entries that no task visits. Of the
+    two phases behind them, the first lists, for each row of this rank, the entries that name it, by rank and number; in
+    the second the owner adds up, in f32, what the lists name, rounds once, and stores. So results are bit-equal from
+    run to run, and nothing is zeroed. Slots take as many bytes as the table has entries, times a row; tables and lists
+    four each for an entry of any rank.
+
+    What is left, in no order and with `deterministic=False` alone, gets the reason (`unordered`) and a remark.
+
+    Before:
+
+        pk.tasks (%e, %i, %j) in (%experts, %blocks, %columns) {
+          pk.scatter_accumulate %t, %O rows %rows[%n : ...] : ..., !pk.pgl<[T, N], bf16, shard 0>, !pk.tile<128xi32>
+
+    After:
+
+        pk.tasks (%e, %i) in (%experts, %all) {
+          ... pk.store %visited, %O_named[%rank, %e, %p : ...] : !pk.tile<128xi32>, !pk.pgl<..., i32, replicate>
+        }
+        pk.tasks (%e, %i, %j) in (%experts, %blocks, %columns) {
+          pk.store %t, %O_slots[%e, %p, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[E, P, N], bf16, symmetric>
+        }
+        pk.tasks (%i) in (%local_rows) {
+          pk.invert %O_named of %O[%t] to %O_bounds, %O_order : ...
+        }
+        pk.tasks (%i, %j) in (%local_rows, %columns) {
+          pk.sum_rows %O_slots by %O_bounds, %O_order to %O[%t, %n : ...] : ...
+    """
+
+    name = "pk-order-scatters"
+
+    def run(self, kernel: KernelOp) -> None:
+        if kernel.in_any_order:
+            return
+        for op in [op for op in kernel.walk() if isinstance(op, ScatterAccumulateOp)]:
+            found, array = _read(kernel, op), op.array
+            assert isinstance(array, BlockArgument)
+            name = kernel.argument_name(array)
+            if isinstance(found, str):
+                op.attributes[UNORDERED] = StringAttr(found)
+                missed(self.name, op, f"rows are added to `{name}` one by one, in no order: {found}")
+                continue
+            slots = _slots(op, found)
+            how = f"through memory, {slots} of each rank, and from there to their owners, who add them up in order"
+            missed(self.name, op, f"rows go {how}: `deterministic=False` adds each where it lives, in no order")
+            mark_fresh(kernel, array)
+            _Ordered(kernel, op, found, name).run()
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Which entry of the table a row of a tile is: the numbers of tasks, the block of the tile's rows, its stop, and
+    the dimensions of both; `split` is the dimension by which ranks share the array, `top` the tasks of the phase."""
+
+    keys: list[SSAValue]
+    dims: list[Dim]
+    block: BlockOp
+    split: int
+    top: TasksOp
+
+    @property
+    def indices(self) -> list[SSAValue]:
+        return [*self.keys, self.block.result]
+
+
+def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
+    """What says which entry a row is; or why pkc cannot tell."""
+    if kernel.roles:
+        return "an author says when a role adds"
+    tasks = enclosing_tasks(op)
+    if op.parent_op() not in tasks or any(not isinstance(around, TasksOp) for around in ancestors(op)):
+        return "the statement stands in a loop or branch"
+    if dtype_bytes(array_type(op.array).element_type) == 1:
+        return "its elements have 8 bits"
+    if any(use.operation is not op and _comes_before(use.operation, tasks[-1]) for use in op.array.uses):
+        return "the array is used by another statement, too"
+    split = _split(op)
+    if split is None:
+        return "no dimension of it is known only when it runs, so that ranks could share it"
+    block = block_of_axis(op.rows, 0)
+    if block is None or not isinstance(block.owner, BlockOp):
+        return "the blocks of the table are not known"
+    made = block.owner
+    if made.shard is not None or made.sharded is not None or made.start is not None:
+        return "the blocks of the table are not those from its beginning on"
+    columns, table = sources(op.indices), sources([op.rows, *([made.stop] if made.stop else [])])
+    indices: list[SSAValue] = [index for around in reversed(tasks) for index in around.body.block.args]
+    keys = [index for index in indices if index not in columns and index is not made.index]
+    if not all(map(covers, op.indices, array_type(op.array).dimensions[1:])):
+        return "some columns of a row may get no contribution"
+    if any(index in columns and index in table for index in indices):
+        return "what the table names differs from column to column"
+    if not _is_copied([op.rows, *([made.stop] if made.stop else [])], [*indices, block]):
+        return "the table comes out of a loop or branch"
+    dims = [_extent(index) for index in keys]
+    known = [dim for dim in dims if dim is not None]
+    if len(known) < len(dims):
+        return "the number of tasks is not that of a dimension"
+    return _Entries(keys, [*known, block_type(block).of], made, split, tasks[-1])
+
+
+def _slots(op: ScatterAccumulateOp, entries: _Entries) -> str:
+    dims = (*entries.dims, *array_type(op.array).dimensions[1:])
+    return " x ".join(map(str, (*dims, dtype_name(array_type(op.array).element_type))))
+
+
+def _is_copied(values: Sequence[SSAValue], given: Sequence[SSAValue]) -> bool:
+    """Whether other tasks can compute values, too, if they are given some."""
+    scratch, known = Block(), dict(zip(given, given, strict=True))
+    try:
+        for value in values:
+            copy_value(scratch, value, known)
+    except CannotCopyError:
+        return False
+    finally:
+        scratch.erase()
+    return True
+
+
+def _comes_before(op: Operation, top: TasksOp) -> bool:
+    """Whether an operation belongs to the phase of some tasks, or to an earlier one."""
+    around: Operation = op
+    while around.parent is not top.parent:
+        parent = around.parent_op()
+        if parent is None:
+            return True
+        around = parent
+    return around is top or around.is_before_in_block(top)
+
+
+def _split(op: ScatterAccumulateOp) -> int | None:
+    """The dimension by which ranks share the sums: the sharded one, or the first that is not a constant."""
+    kind = array_type(op.array)
+    if isinstance(kind, PGLType) and kind.shard_dim is not None:
+        return kind.shard_dim
+    return next((place for place, dim in enumerate(kind.dimensions) if isinstance(dim, str)), None)
+
+
+def _extent(index: SSAValue) -> Dim | None:
+    """The dimension, or the constant, that a task index goes through; None if it is neither."""
+    count = task_count(index)
+    made = None if count is None else count.owner
+    if isinstance(made, DimOp):
+        return made.dim.data
+    if isinstance(made, ConstantOp):
+        return constant_of(made.result)
+    if isinstance(made, BlockCountOp) and not made.operands and made.sharded is None and made.block.extent == 1:
+        return made.block.of
+    return None
+
+
+class _Ordered:
+    """One statement, its memory and the tasks around it."""
+
+    def __init__(self, kernel: KernelOp, op: ScatterAccumulateOp, entries: _Entries, name: str) -> None:
+        self._kernel, self._op, self._entries = kernel, op, entries
+        kind = array_type(op.array)
+        self._rows = kind.dimensions[0]
+        every, columns = (RANKS, *entries.dims), kind.dimensions[1:]
+        bounds: PGLType | PrivateType = PrivateType((self._rows, 2), i32)
+        if entries.split == 0:
+            bounds = PGLType((self._rows, 2), i32, Layout.Shard, 0)
+        self._slots, self._named, self._bounds, self._order = (
+            add_parameter(kernel, f"{name}.{what}", made, op.location)
+            for what, made in (
+                ("slots", PGLType((*entries.dims, *columns), kind.element_type, Layout.Symmetric)),
+                ("named", PGLType(every, i32, Layout.Replicate)),
+                ("bounds", bounds),
+                ("order", PrivateType(every, i32)),
+            )
+        )
+
+    def run(self) -> None:
+        op, entries = self._op, self._entries
+        behind = entries.top.next_op
+        self._name(entries.top)
+        store = StoreOp(op.tile, self._slots, [*entries.indices, *op.indices])
+        store.location = op.location
+        assert op.parent is not None
+        op.parent.insert_op_before(store, op)
+        op.detach()
+        op.erase()
+        self._invert(behind)
+        self._sum(behind)
+
+    def _name(self, anchor: Operation) -> None:
+        """Tasks that store which row each entry names to all ranks; -1 for those that are not visited."""
+        entries, made, location = self._entries, self._entries.block, self._op.location
+        kind = block_type(made.result)
+        outer, known = Block(), Known()
+        counts = [copy_value(outer, _count_of(index), known) for index in entries.keys]
+        counts.append(append(outer, BlockCountOp(kind), location).result)
+        body = Block(arg_types=[IndexType()] * len(counts))
+        known |= dict(zip(entries.keys, body.args, strict=False))
+        block = append(body, BlockOp(body.args[-1], kind), location).result
+        known[made.result] = block
+        rows = copy_value(body, self._op.rows, known)
+        if made.stop is not None:
+            of = TileType((kind.extent,), i32)
+            places = append(body, PositionsOp(block), location)
+            stop = append(body, SplatOp(copy_value(body, made.stop, known), of), location)
+            inside = append(body, CompareOp(Predicate.Lt, places, stop), location)
+            none = append(body, FullOp(-1, of), location)
+            rows = append(body, SelectOp(inside, rows, none), location).result
+        rank = append(body, RankOp(), location).result
+        append(body, StoreOp(rows, self._named, [rank, *(known[key] for key in entries.keys), block]), location)
+        append(outer, TasksOp(counts, Region(body)), location)
+        _move(outer, self._kernel, anchor)
+
+    def _invert(self, anchor: Operation | None) -> None:
+        outer, location = Block(), self._op.location
+        body, (rows,) = self._tasks(outer, [BlockType(self._rows, _INVERTED)])
+        tasks = outer.last_op
+        assert isinstance(tasks, TasksOp)
+        one = constant(1)
+        some = MaxSIOp(tasks.counts[0], one.result)  # a rank without rows has an empty block: it has the table, too
+        before(tasks, [one, some])
+        tasks.operands[0] = some.result
+        append(body, InvertOp(self._named, self._op.array, rows, self._bounds, self._order), location)
+        _move(outer, self._kernel, anchor)
+
+    def _sum(self, anchor: Operation | None) -> None:
+        outer, location = Block(), self._op.location
+        kinds = [BlockType(self._rows, _SUMMED)]
+        for dim, index in zip(array_type(self._op.array).dimensions[1:], self._op.indices, strict=True):
+            kinds.append(index.type if isinstance(index.type, BlockType) else BlockType(dim, 1))
+        body, indices = self._tasks(outer, kinds)
+        append(body, SumRowsOp(self._slots, self._bounds, self._order, self._op.array, indices), location)
+        _move(outer, self._kernel, anchor)
+
+    def _tasks(self, outer: Block, kinds: Sequence[BlockType]) -> tuple[Block, list[SSAValue]]:
+        """Tasks over blocks of the first dimensions, of this rank's share alone: their body, and the blocks there."""
+        location = self._op.location
+        rank = append(outer, RankOp(), location).result
+
+        shares = [rank if place == self._entries.split else None for place in range(len(kinds))]
+        counts = [
+            append(outer, BlockCountOp(kind, shard=share), location).result
+            for kind, share in zip(kinds, shares, strict=True)
+        ]
+        body = Block(arg_types=[IndexType()] * len(kinds))
+        blocks: list[SSAValue] = [
+            append(body, BlockOp(number, kind, shard=share), location).result
+            for kind, share, number in zip(kinds, shares, body.args, strict=True)
+        ]
+        append(outer, TasksOp(counts, Region(body)), location)
+        return body, blocks
+
+
+def _count_of(index: SSAValue) -> SSAValue:
+    count = task_count(index)
+    assert count is not None
+    return count
+
+
+def _move(ops: Block, kernel: KernelOp, anchor: Operation | None) -> None:
+    """Operations to a place in the kernel: before another one, or to its end."""
+    block = kernel.body.block
+    for op in list(ops.ops):
+        op.detach()
+        if anchor is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, anchor)

@@ -1,0 +1,129 @@
+"""Sums into rows that a table names: bits are those of additions in the order of ranks and entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pkc.diagnostics import PkcError
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.sim.run import simulate
+
+COMBINE = """
+kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{layout}):
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 16, stop=count[e]), blocks(N, 16)):
+            O[rows[e, p], n] += Y[e, p, n]
+"""
+HEADS = """
+kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{layout}):
+    for e, n in tasks(blocks(E, 1), blocks(N, 16)):
+        for p in tasks(blocks(P, 16, stop=count[e])):
+            O[where(rows[e, p] >= T, -1, rows[e, p]), n] += Y[e, p, n]
+"""
+E, P, N, T = 2, 20, 24, 70
+DIMS = {"E": E, "P": P, "N": N, "T": T}
+NUMPY = {"bf16": ml_dtypes.bfloat16, "f32": np.float32}
+
+
+def tables(case: str, ranks: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(3)
+    rows = rng.integers(-1, T, (ranks, E, P)).astype(np.int32)
+    count = rng.integers(1, P + 1, (ranks, E)).astype(np.int32)
+    if case == "one row":
+        rows[:] = T - 1
+        count[:] = P
+    elif case == "repeated":
+        rows[:, :, 1::2] = rows[:, :, ::2]
+    elif case == "empty":
+        count[:, 0] = 0
+    elif case == "nothing":
+        count[:] = 0
+    return rows, count
+
+
+def in_order(values: Any, rows: Any, count: Any, kind: str) -> Any:
+    """Added in f32 rank by rank, entry by entry, and rounded once."""
+    total = np.zeros((T, N), np.float32)
+    for rank, expert in np.ndindex(count.shape):
+        for place in range(count[rank, expert]):
+            if rows[rank, expert, place] >= 0:
+                total[rows[rank, expert, place]] += values[rank, expert, place].astype(np.float32)
+    return total.astype(NUMPY[kind])
+
+
+def check(text: str, case: str, ranks: int, kind: str, layout: str) -> None:
+    program = parse_text(Source("k.pk", text.format(kind=kind, layout=layout).lstrip()))
+    rows, count = tables(case, ranks)
+    values = np.random.default_rng(4).standard_normal((ranks, E, P, N), dtype=np.float32).astype(NUMPY[kind])
+    expected = in_order(values, rows, count, kind)
+    for level in ("tile", "roles"):
+        module = compile_program(program, level=level).module  # pyright: ignore[reportArgumentType]
+        inputs = {"Y": values, "rows": rows, "count": count}
+        found = simulate(module, ranks=ranks, dims=DIMS, inputs=inputs)["O"]
+        assert found.tobytes() == expected.tobytes(), level
+
+
+@pytest.mark.parametrize("case", ["drawn", "one row", "repeated", "empty", "nothing"])
+def test_tables(case: str) -> None:
+    check(COMBINE, case, 2, "bf16", "shard(0)")
+
+
+@pytest.mark.parametrize(("ranks", "layout"), [(1, "shard(0)"), (3, "shard(0)"), (3, "shard(1)"), (2, "replicate()")])
+def test_layouts(ranks: int, layout: str) -> None:
+    check(COMBINE, "drawn", ranks, "f32", layout)
+
+
+def test_a_table_that_is_computed() -> None:
+    check(HEADS, "repeated", 2, "bf16", "shard(0)")
+
+
+ROWS = "kernel k(Y: {y}, rows: i32[P], O: {o}):\n"
+REFUSED = {
+    "the statement stands in a loop or branch": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
+    + "        if start(p) > 0:\n            O[rows[p], n] += Y[p, n]\n",
+    "the table comes out of a loop or branch": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        d = 0\n"
+    + "        if start(p) > 0:\n            d = 1\n        O[rows[p] + d, n] += Y[p, n]\n",
+    "the blocks of the table are not known": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        r = rows[p]\n"
+    + "        if start(p) > 0:\n            r = rows[p] + 1\n        O[r, n] += Y[p, n]\n",
+    "its elements have 8 bits": ROWS.format(y="e4m3[P, N]", o="e4m3[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
+    "the array is used by another statement, too": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
+    + "        O[rows[p], n] += Y[p, n]\n        O[rows[p] - 1, n] += Y[p, n]\n",
+    "the blocks of the table are not those from its beginning on": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16, start=rows[0]), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
+    "some columns of a row may get no contribution": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16, stop=rows[0])):\n        O[rows[p], n] += Y[p, n]\n",
+    "what the table names differs from column to column": ROWS.format(y="f32[P, H, N]", o="f32[T, H, N].shard(0)")
+    + "    for p, h, n in tasks(blocks(P, 16), H, blocks(N, 16)):\n        O[rows[p] + h, h, n] += Y[p, h, n]\n",
+    "the number of tasks is not that of a dimension": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for e, p, n in tasks(rows[0], blocks(P, 16), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
+    "no dimension of it is known only when it runs, so that ranks could share it": ROWS.format(
+        y="f32[P, 16]", o="f32[64, 16].replicate()"
+    )
+    + "    for p in tasks(blocks(P, 16)):\n        O[rows[p], :] += Y[p, :]\n",
+    "an author says when a role adds": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    with role(consumer):\n        for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
+    + "            O[rows[p], n] += Y[p, n]\n",
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_has_no_order_says_why(reason: str) -> None:
+    program = parse_text(Source("k.pk", REFUSED[reason]))
+    remarks = compile_program(program, level="tile").remarks
+    said = [remark.reason for remark in remarks if remark.step == "pk-order-scatters"]
+    assert f"rows are added to `O` one by one, in no order: {reason}" in said
+    with pytest.raises(PkcError) as raised:
+        compile_program(program, level="machine")
+    refused = [str(found) for found in raised.value.diagnostics]
+    assert any(f"into rows picked by a table: {reason}" in text for text in refused)
