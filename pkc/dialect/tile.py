@@ -276,8 +276,8 @@ STAGGERED = "staggered"
 they are out of step."""
 
 PIECES = "pieces"
-"""On `pk.mma` in front of a chain: how many pieces of its rows it is computed in, each when the chain needs it, so that
-only one of them has registers."""
+"""On `pk.mma` in front of a chain: how many pieces it is computed in, of its rows and then of their columns, each when
+the chain needs it, so that only one of them has registers."""
 
 OPERANDS, REGISTERS = "operands", "registers"
 """On an MMA: ordinary instructions read its operands into registers. Otherwise the MMA reads them in shared memory,
@@ -369,7 +369,7 @@ def reads_registers(op: AnyMmaOp) -> bool:
 
 
 def pieces_of(op: Operation) -> int:
-    """In how many pieces of rows an MMA is computed with its chain; 0 if it is computed as a whole."""
+    """In how many pieces an MMA is computed with its chain; 0 if it is computed as a whole."""
     return number_on(op, PIECES) or 0
 
 

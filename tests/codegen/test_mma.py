@@ -10,6 +10,7 @@ import pytest
 
 from pkc.codegen.build import machine_level
 from pkc.dialect.machine import InstructionOp
+from pkc.dialect.tile import MmaOp, pieces_of
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -138,3 +139,20 @@ def test_a_descriptor() -> None:
     assert Descriptor.of(number) == Descriptor(0x1C20, 8192, 512, 64)
     with pytest.raises(AssertionError, match="have to be 0"):
         Descriptor.of(number | 1 << 49)
+
+
+def test_pieces_of_columns() -> None:
+    """Half of a product has registers at a time."""
+    text = """\
+kernel product(A: e4m3[M, K], B: e4m3[N, K], s: f32[M], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 32):
+            acc += A[m, k] @ B[n, k].T * s[m]
+        C[m, n] = acc
+"""
+    kernel = compile_program(parse_text(Source("product.pk", text)), level="roles").kernel
+    assert [pieces_of(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [2]
+    scales = np.arange(63) % 7 - 3
+    a, b, c = run(text, {"M": 63, "N": 248, "K": 64}, {"stages": "2"}, s=scales)
+    np.testing.assert_array_equal(c, scales[:, None] * (a @ b.T))

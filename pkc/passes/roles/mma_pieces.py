@@ -21,23 +21,27 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.transfers import mma_operand_stage
 from pkc.passes.analysis.chains import chain_of, is_elementwise, takes
+from pkc.passes.roles.budgets import tiles
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
+_NARROWEST = 64
+"""Columns of a piece: with fewer, tensor cores wait for the left operand, which each piece reads again."""
+
 
 def split_mmas(role: RoleOp, name: str) -> None:
-    """Let MMAs that begin with zeros, and whose products a chain alone uses, be computed in as many pieces as each
-    warpgroup has times the rows of an MMA: the first from where its operands are there, so that it runs while what else
-    the chain needs is awaited, each other one in the chain, behind the elements of the one before.
+    """Let MMAs that begin with zeros, and whose products a chain alone uses, be computed in pieces: as many as each
+    warpgroup has times the rows of an MMA, and of their columns as few as fit into the registers. The first runs from
+    where its operands are there, while what else the chain needs is awaited, each other one in the chain, behind the
+    elements of the one before.
 
     In a loop the warpgroups are `staggered`: each begins behind the one before, so that tensor cores have work while
     the threads of one of them compute. The pass `name` says where they are not.
     """
     for mma in [op for op in role.walk() if isinstance(op, MmaOp) and not pieces_of(op)]:
         chain = _chain_of_users(mma)
-        pieces = _pieces(role, mma)
-        if chain and pieces > 1 and _begins_with_zeros(mma) and not in_flight(mma):
-            _split(mma, chain, pieces)
+        if chain and _begins_with_zeros(mma) and not in_flight(mma) and _choose_pieces(role, mma):
+            _split(mma, chain)
             _stagger(mma, _warpgroups(role), name)
 
 
@@ -54,8 +58,17 @@ def _warpgroups(role: RoleOp) -> int:
     return max(1, warps // target_of(role).arch.warpgroup)
 
 
-def _pieces(role: RoleOp, mma: MmaOp) -> int:
-    return tile_type(mma.result).shape[0] // (target_of(mma).mma.rows * _warpgroups(role))
+def _choose_pieces(role: RoleOp, mma: MmaOp) -> bool:
+    """Plan the pieces of an MMA; false if it has only one."""
+    rows, columns = tile_type(mma.result).shape
+    down, across = rows // (target_of(mma).mma.rows * _warpgroups(role)), 1
+    mma.attributes[PIECES] = IntegerAttr(down, i64)
+    while any(tiles(role, target_of(mma))) and columns % (2 * across * _NARROWEST) == 0:
+        across *= 2
+        mma.attributes[PIECES] = IntegerAttr(down * across, i64)
+    if down * across < 2:
+        del mma.attributes[PIECES]
+    return down * across > 1
 
 
 def _begins_with_zeros(mma: MmaOp) -> bool:
@@ -79,13 +92,12 @@ def _chain_of_users(mma: MmaOp) -> list[Operation]:
     return chain if kinds == {tile_type(mma.result).shape} and not any(map(takes, chain)) else []
 
 
-def _split(mma: MmaOp, chain: list[Operation], pieces: int) -> None:
+def _split(mma: MmaOp, chain: list[Operation]) -> None:
     block, last = mma.parent, chain[-1]
     assert block is not None
     stages = [mma_operand_stage(operand) for operand in (mma.a, mma.b)]
     first = max((stage for stage in stages if stage is not None), key=list(block.ops).index)
     _move_behind(mma, first)
-    mma.attributes[PIECES] = IntegerAttr(pieces, i64)
     for stage in dict.fromkeys(stages):
         assert isinstance(stage, ConsumeOp)
         for release in [op for op in block.ops if isinstance(op, ReleaseOp) and op.channel is stage.channel]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.tile import CastOp, MmaOp, tile_type
+from pkc.dialect.tile import CastOp, MmaOp, pieces_of, tile_type
 from pkc.passes.analysis.chains import chain_of, following, is_elementwise, members, takes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, mma
@@ -74,7 +74,7 @@ def _fill(
 ) -> None:
     """Element by element, or pair by pair if neighbours share a register, of all tiles at once; piece by piece behind
     the MMAs whose products have registers for a piece."""
-    pieces = fragment.repeats if mmas else 1
+    pieces = pieces_of(mmas[0]) if mmas else 1
     each = fragment.count // pieces
     for piece in range(pieces):
         for op in mmas:

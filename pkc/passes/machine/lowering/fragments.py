@@ -57,7 +57,7 @@ class LazyTile:
 
 @dataclass(frozen=True, kw_only=True)
 class PieceTile(LazyTile):
-    """A tile of which one piece, some rows of each warpgroup, is in `registers` at a time."""
+    """A tile of which one piece, some columns of some rows of each warpgroup, is in `registers` at a time."""
 
     registers: SSAValue
 

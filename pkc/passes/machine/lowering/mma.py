@@ -87,14 +87,15 @@ def issue(role: WarpRole, op: AnyMmaOp) -> None:
     if in_registers:
         warp_mma.multiply(role, op, acc)
     else:
-        _from_shared(role, op, acc.registers, range(acc.fragment.repeats), from_zero)
+        part = _Part(range(acc.fragment.repeats), range(tile_type(op.b).shape[1]))
+        _from_shared(role, op, acc.registers, part, from_zero)
 
 
 def in_pieces(role: WarpRole, op: MmaOp) -> None:
     """Registers for one piece of a product, and the MMA of the first; `finish_piece` waits for it in front of what uses
     it, and `issue_piece` issues the others."""
     fragment = fragments.fragment_of(role, op.result)
-    each = fragment.count // fragment.repeats
+    each = fragment.count // pieces_of(op)
     registers = role.emit.registers(each, f32, op.result.name_hint)
 
     def element(emit: Emitter, index: SSAValue) -> SSAValue:
@@ -106,10 +107,13 @@ def in_pieces(role: WarpRole, op: MmaOp) -> None:
 
 
 def issue_piece(role: WarpRole, op: MmaOp, number: int) -> None:
-    """Begin a @ b for a piece of the rows of a."""
+    """Begin a @ b for a piece: some columns of some rows."""
     tile = role.tiles[op.result]
     assert isinstance(tile, fragments.PieceTile)
-    _from_shared(role, op, tile.registers, (number,), from_zero=True)
+    across = pieces_of(op) // tile.fragment.repeats
+    width, (repeat, place) = tile_type(op.b).shape[1] // across, divmod(number, across)
+    columns = range(place * width, (place + 1) * width)
+    _from_shared(role, op, tile.registers, _Part((repeat,), columns), from_zero=True)
 
 
 def finish_piece(role: WarpRole, op: MmaOp) -> None:
@@ -117,7 +121,7 @@ def finish_piece(role: WarpRole, op: MmaOp) -> None:
     tile = role.tiles[op.result]
     assert isinstance(tile, fragments.PieceTile)
     role.emit.do("wgmma_wait_0")
-    role.emit.do(f"wgmma_done_{tile.fragment.count // tile.fragment.repeats}", tile.registers)
+    role.emit.do(f"wgmma_done_{tile.fragment.count // pieces_of(op)}", tile.registers)
 
 
 def begin_together(role: WarpRole) -> None:
@@ -141,12 +145,18 @@ def _one_behind_the_other(role: WarpRole) -> Generator[None]:
             emit.do(f"arrive_{spare_barrier(role, groups + behind)}_of_{pair}")
 
 
-def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[int], from_zero: bool) -> None:
-    """The MMA of some of the rows that each warpgroup has, in steps along k, of which the first writes what the others
-    add to, if it is `from_zero`."""
+@dataclass(frozen=True)
+class _Part:
+    """What an MMA computes at once: of the rows of each warpgroup some times those of an instruction, some columns."""
+
+    repeats: Sequence[int]
+    columns: range
+
+
+def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, part: _Part, from_zero: bool) -> None:
+    """A part of an MMA, in steps along k, of which the first writes what the others add to, if it is `from_zero`."""
     emit, mma = role.emit, role.emit.target.mma
     m, k = tile_type(op.a).shape
-    n = tile_type(op.b).shape[1]
     step = mma.depth // dtype_bytes(tile_type(op.a).element_type)
     if k % step:
         raise CannotLowerError(op, f"an MMA over {k} elements", f"blocks of a multiple of {step}")
@@ -167,14 +177,14 @@ def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[i
     if a is not None and m % mma.rows and not a.along_k:
         what = f"an MMA of {m} rows whose left operand has the rows innermost"
         raise CannotLowerError(op, what, f"blocks of a multiple of {mma.rows} rows")
-    for place, repeat in enumerate(repeats):
+    for place, repeat in enumerate(part.repeats):
         block = emit.plus(group, repeat * role.threads.warpgroups)
         starts_a = None
         if a is not None:
             starts_a = _descriptor(role, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
-        for column in range(0, n, mma.columns):
-            width = min(mma.columns, n - column)
-            subview = SubviewOp(to, (place * n + column) // 2, width // 2)
+        for column in range(part.columns.start, part.columns.stop, mma.columns):
+            width = min(mma.columns, part.columns.stop - column)
+            subview = SubviewOp(to, (place * len(part.columns) + column - part.columns.start) // 2, width // 2)
             emit.add(subview)
             for first in range(0, k, step):
                 if a is not None and starts_a is not None:
