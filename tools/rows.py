@@ -2,8 +2,8 @@
 
 Each kernel and each peer is a process of its own; they compile at the same time and measure one after the other, while
 no other process fills its arrays. Times are medians of rounds of launches one after the other, of arrays of 1 GiB. Of
-pkc all blocks and warpgroups listed are measured; `chosen` is what comes without a schedule, of the blocks that stand
-first.
+pkc all blocks, warpgroups, pieces and clusters listed are measured; without any of these it is what comes without a
+schedule.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ BYTES = 1 << 30
 LENGTHS = (128, 1024, 4096, 8192, 16384, 32768, 151936)
 ELEMENTS = (16384, 8192, 32768)
 """Elements of a tile, from which the number of its rows follows."""
-PIECES = (None, 4096, 8192, 16384)
+PIECES, CLUSTERS = (4096, 8192, 16384), (2, 4, 8)
+"""What is tried of rows longer than the longest of these pieces: pieces, and rows in clusters of CTAs."""
+
 LAUNCHES, ROUNDS, CHECKED = 5, 5, 64
 
 KERNELS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -115,6 +117,13 @@ def measure_peer(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict
                 yield {"peer": "copy_", "length": length, "ms": timed(torch.empty_like(x).copy_, x)}
 
 
+def tried(length: int) -> list[dict[str, str]]:
+    """Settings of a schedule for rows of a length, beside warpgroups."""
+    if length <= PIECES[-1]:
+        return [{}]
+    return [{}, *({"row": str(size)} for size in PIECES), *({"cluster": str(count)} for count in CLUSTERS)]
+
+
 def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[str, Any]]:
     torch: Any = importlib.import_module("torch")
     from pkc.driver.builder import artifact_for
@@ -131,9 +140,8 @@ def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[
         wanted = peers(torch)[name](ends, w, v).float()
         ready: list[tuple[dict[str, Any], Any]] = []
         blocks = dict.fromkeys(max(1, elements // length) for elements in ELEMENTS)
-        for rows, consumers, piece in itertools.product(blocks, (None, 4), PIECES if length > 16384 else (None,)):
-            schedule = {"consumers": consumers, "row": piece}
-            given = {key: str(value) for key, value in schedule.items() if value is not None}
+        for rows, consumers, ways in itertools.product(blocks, ({}, {"consumers": "4"}), tried(length)):
+            given = {**consumers, **ways}
             program = parse_text(Source("rows.pk", text_of(name, length, rows)))
             entry = {"length": length, "rows": rows, "schedule": given}
             try:

@@ -18,10 +18,10 @@ from pkc.codegen.mma_overlap import lost_overlap
 from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
 from pkc.codegen.probes import trace_of, waits_of
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.attributes import planned
+from pkc.dialect.attributes import number_on, planned
 from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
-from pkc.dialect.program import COMM_SMS, KernelOp
+from pkc.dialect.program import CLUSTER, COMM_SMS, KernelOp
 from pkc.location import span_of
 from pkc.passes import FEWER_REGISTERS, MACHINE_PIPELINE
 from pkc.passes.machine.lower_tiles import MACHINE, THREADS
@@ -76,7 +76,7 @@ def build_kernel(kernel: KernelOp) -> Built:
         fields,
         threads=planned(kernel, THREADS),
         shared_bytes=planned(kernel, SHARED_BYTES),
-        cluster=1,
+        cluster=number_on(kernel, CLUSTER) or 1,
         comm_sms=planned(kernel, COMM_SMS),
         source=hashlib.sha256(source.encode()).hexdigest(),
         trace=trace_of(kernel),

@@ -41,6 +41,17 @@ class RankOp(_Number):
 
 
 @irdl_op_definition
+class PartOp(_Number):
+    """The number of this CTA in its cluster, which is that of its part of long rows."""
+
+    name = "pk.part"
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[IndexType()])
+
+
+@irdl_op_definition
 class CtasOp(_Number):
     """How many CTAs of this rank run a role; 1 as long as its tasks are not distributed over CTAs."""
 

@@ -33,6 +33,7 @@ PROGRAM = (
     program.TasksOp,
     program.RoleOp,
     coordinates.RankOp,
+    coordinates.PartOp,
     coordinates.CtasOp,
     coordinates.EpochOp,
     coordinates.DimOp,

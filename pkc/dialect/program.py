@@ -65,6 +65,10 @@ TARGET = "target"
 COMM_SMS = "comm_sms"
 """Attribute of `pk.kernel`: how many SMs run only the roles of the group `communicate`; all others run `compute`."""
 
+CLUSTER, SPREAD = "cluster", "spread"
+"""Attributes of `pk.kernel`: its CTAs are clusters of that many CTAs of the GPU, each of which has an equal part of all
+rows of so many elements (`pk-plan-clusters`); they are what CTAs are at the roles level."""
+
 GROUP = "group"
 """Attribute of `pk.role`: the SMs that run it, `compute` or `communicate`."""
 

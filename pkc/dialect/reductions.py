@@ -21,6 +21,9 @@ from pkc.dialect.reduction_bounds import greatest_of_row, sum_of_row
 from pkc.dialect.tile import TileOp, expect, tile_type
 from pkc.dialect.types import TileType, f32, i32
 
+ACROSS = "across"
+"""On a reduction of rows: of how many CTAs of a cluster, each of which has a part of every row."""
+
 
 class RowReduction(TileOp, ABC):
     """Over the last axis, which disappears: `COMBINE` of all elements, beginning with `NEUTRAL`."""

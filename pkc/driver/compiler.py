@@ -166,13 +166,15 @@ def compile_program(
 
 
 def _with_room(tried: Iterable[tuple[Compiled, Mapping[str, str]]]) -> tuple[Compiled, Mapping[str, str]] | None:
-    """The first of several, or, of pieces of rows, the first of which one is loaded while another is in use."""
+    """The first of several, or, of clusters and pieces of rows, the first of which one is loaded while another is in
+    use."""
     first = None
     for found, tiles in tried:
         first = first or (found, tiles)
-        if fit.ROW not in tiles:
+        if fit.ROW not in tiles and fit.CLUSTER not in tiles:
             break
-        if not any(isinstance(plan, StagePlan) and plan.is_alone for plan in found.explanations):
+        plans = [plan for plan in found.explanations if isinstance(plan, StagePlan)]
+        if not any(plan.is_alone or (fit.CLUSTER in tiles and plan.delays_loads) for plan in plans):
             return found, tiles
     return first
 
@@ -209,7 +211,10 @@ def _attempt(
 def _instead(kernel: KernelOp, tiles: Mapping[str, str], error: PkcError) -> Remark:
     why = error.diagnostics[0]
     chosen = ", ".join(f"{key}={size}" for key, size in tiles.items())
-    reason = f"its blocks do not have the sizes that the program says, but {chosen}: {why.fill(why.title)}"
+    instead = "its blocks do not have the sizes that the program says, but"
+    if set(tiles) == {fit.CLUSTER}:
+        instead = "its rows lie in several CTAs:"
+    reason = f"{instead} {chosen}: {why.fill(why.title)}"
     return Remark(fit.STEP, kernel.name, reason, span_of(kernel.location))
 
 

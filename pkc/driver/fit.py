@@ -10,8 +10,9 @@ from math import log2, prod
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.access import StoreOp
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import CLUSTER, KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import Dim
@@ -23,6 +24,7 @@ from pkc.passes.analysis.budget_errors import RowsNotShared, TooManyRegisters, T
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.plan_errors import SharedMemory
 from pkc.passes.tile.split_rows import ROW, lengths
+from pkc.targets.target import Target, target_of
 
 STEP = "fit"
 """What remarks name as their pass."""
@@ -38,6 +40,9 @@ _ROWS, _COLUMNS, _LEAST = 64, 32, 2
 
 _PIECES = (16384, 8192, 4096, 2048, 1024)
 """Elements of a piece of a row that does not fit, the best first: as many as are on their way to an SM at a time."""
+
+_SHARED = 49152
+"""Elements of a row that threads of one CTA have registers for."""
 
 _TRIED = 24
 """How many sizes are tried; each takes as long as the passes to the roles level."""
@@ -95,9 +100,25 @@ def proposed(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
 _FEWER_STAGES, _CONSUMERS, _PROPOSED = (4, 3, 2, 1), (1, 2, 3), 8
 
 
+def _is_needed_again(kernel: KernelOp, length: int) -> bool:
+    """Whether rows are stored that are reduced too: in pieces they would be read at least twice."""
+    ops = list(kernel.walk())
+    reduced = any(isinstance(op, RowReduction) and length == tile_type(op.tile).shape[-1] for op in ops)
+    return reduced and any(isinstance(op, StoreOp) and length in tile_type(op.tile).shape for op in ops)
+
+
+def _clusters(longest: int, target: Target) -> Iterator[int]:
+    """How many CTAs may share a row of so many elements, the fewest first, each of which then has registers for it."""
+    count = 2
+    while count <= target.arch.cluster:
+        if longest // count <= _SHARED:
+            yield count
+        count *= 2
+
+
 def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, str]]:
     """Tiles for a kernel at the tile level, the largest first, the squarest of these first: each block has a half, a
-    quarter, ... of its positions; then long rows of whole dimensions in pieces.
+    quarter, ... of its positions; then long rows of whole dimensions in clusters of CTAs, then these in pieces.
 
     No tiles if the result could depend on the size of all blocks. A dimension of which blocks are reduced, or that MMAs
     sum over, or where the beginnings of blocks matter, keeps its blocks; the former two not with `summed`.
@@ -114,6 +135,8 @@ def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, 
     for chosen in found[:_TRIED]:
         yield _settings(dims, chosen)
     longest = max(lengths(kernel.walk(), _PIECES[-1]), default=0)
+    if not dims and _is_needed_again(kernel, longest):
+        yield from ({CLUSTER: str(count)} for count in _clusters(longest, target_of(kernel)))
     for row in (size for size in _PIECES if size < longest):
         fitting = (chosen for chosen in ([*dims.values()], *found) if prod(chosen) * row <= _PIECES[0])
         yield {**_settings(dims, next(fitting, [*(sizes[-1] for sizes in choices)])), ROW: str(row)}

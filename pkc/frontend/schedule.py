@@ -32,6 +32,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "transfer": ("push",),
     "deterministic": bool,
     "row": range(16, 65537),
+    "cluster": range(1, 9),
     "all_reduce": ("one_shot", "two_shot"),
     "packets": bool,
 }

@@ -101,7 +101,28 @@ Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
         // Loading at the first launch could wait for a kernel that runs.
         PKC_CALL(cuFuncLoad, functions_.back());
         PKC_CALL(cuKernelSetAttribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared, kernel, rank.device);
+        if (cluster == 1) continue;
+        // The SMs of a GPC are no multiple of a cluster everywhere.
+        CUlaunchAttribute attribute;
+        const CUlaunchConfig config = configured(attribute);
+        int active;
+        PKC_CALL(cuOccupancyMaxActiveClusters, &active, functions_.back(), &config);
+        grid_ = std::min(grid_, active * cluster);
     }
+}
+
+CUlaunchConfig Kernel::configured(CUlaunchAttribute &cluster) const {
+    cluster = {};
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim = {header_.at("cluster").get<unsigned>(), 1, 1};
+    CUlaunchConfig config = {};
+    config.gridDimX = grid_;
+    config.blockDimX = header_.at("threads");
+    config.sharedMemBytes = header_.at("shared_bytes");
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+    config.attrs = &cluster;
+    config.numAttrs = cluster.value.clusterDim.x > 1;
+    return config;
 }
 
 Kernel::~Kernel() {
@@ -174,16 +195,8 @@ void Kernel::launch(const Arguments &arguments, const std::vector<CUstream> &str
     mesh.check_alarm();
     const std::vector<Block> &blocks = plan(arguments, streams);
     // Nothing is allocated or waited for below: a kernel that runs may wait for one that is not started yet.
-    CUlaunchAttribute cluster = {};
-    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster.value.clusterDim = {header_.at("cluster").get<unsigned>(), 1, 1};
-    CUlaunchConfig config = {};
-    config.gridDimX = grid_;
-    config.blockDimX = header_.at("threads");
-    config.sharedMemBytes = header_.at("shared_bytes");
-    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-    config.attrs = &cluster;
-    config.numAttrs = cluster.value.clusterDim.x > 1;
+    CUlaunchAttribute cluster;
+    CUlaunchConfig config = configured(cluster);
     for (const Rank &rank : mesh.local) {
         const Current current(rank.context);
         void *block = blocks[rank.rank].get();

@@ -83,6 +83,7 @@ private:
     const Memory &memory(const Dims &dims, const std::vector<CUstream> &streams);
     uint64_t scratch_bytes(const Parameter &parameter, const Dims &dims) const;
     void complete(Arguments &arguments) const;
+    CUlaunchConfig configured(CUlaunchAttribute &cluster) const;
     uint64_t address_of(const std::string &name, int rank, const Arguments &arguments) const;
     void fill(char *block, int rank, const Arguments &arguments, uint64_t epochs) const;
     void fill_maps(char *at, const Json &field, int rank, const Arguments &arguments) const;

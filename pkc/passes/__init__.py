@@ -20,6 +20,7 @@ from pkc.passes.machine.plan_barriers import PlanBarriers
 from pkc.passes.machine.plan_memory import PlanMemory
 from pkc.passes.machine.recompute_integers import RecomputeIntegers
 from pkc.passes.machine.restart_counters import RestartCounters
+from pkc.passes.machine.spread_rows import SpreadRows
 from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.balance_tasks import BalanceTasks
@@ -35,12 +36,14 @@ from pkc.passes.roles.fuse_chains import FuseChains
 from pkc.passes.roles.fuse_phases import FusePhases
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
+from pkc.passes.roles.load_once import LoadOnce
 from pkc.passes.roles.merge_channels import MergeChannels
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
 from pkc.passes.roles.overlap_mma import OverlapMma
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_cache import PlanCache
+from pkc.passes.roles.plan_clusters import PlanClusters
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -98,6 +101,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 
 _TO_ROLES: tuple[ModulePass, ...] = (
     DropPrints(),  # first: no role prints, and no other pass needs to know of it
+    PlanClusters(),  # before all that asks how much of a tile a CTA has; roles are not yet derived, an author's remain
     ExpandReduce(),  # what an author wrote in one word, before anything looks at accesses
     ExpandBarriers(),  # and at signals
     SpreadRoles(),  # of what an author wrote as roles everything is known; from here on they are as derived ones
@@ -135,6 +139,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanTransfers(),  # needs the final roles: what a role does with a tile decides how it gets it
     PlanWarps(),  # roles are known, and do not change any more; needs the transfers, which threads carry out or start
     ShareStages(),  # needs the warps, which read and write rows of their own; before stages are counted
+    LoadOnce(),  # channels are what they stay, but for the place of their operations; one stage is enough for them then
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every role that reaches another rank
     Cse(),  # integers that each role now computes for itself
@@ -169,6 +174,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
 _LOWERING: tuple[ModulePass, ...] = (
     CheckLowering(),  # first: what is refused is refused in the program's words
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
+    SpreadRows(),  # what was said of clusters holds of CTAs from here on
     PlanMemory(),  # channels are final
     PlanBarriers(),  # and so are the warps of roles
     LowerTiles(),  # obeys it, and the warps, MMAs, registers and transfers planned before

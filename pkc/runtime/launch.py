@@ -73,6 +73,8 @@ class LoadedKernel:
         self.grid = sms // artifact.cluster * artifact.cluster
         self._digest = (artifact.source or hashlib.sha256(artifact.cubin).hexdigest())[:8]
         self._functions = self._load()
+        if artifact.cluster > 1:
+            self.grid = min(self.grid, *(self._clustered(rank) for rank in mesh.local))
         self._configs = {rank.rank: self._config() for rank in mesh.local}
         self._struct = StructOf(artifact.fields, {array.name: array for array in artifact.arrays})
         self._interface = artifact.interface
@@ -252,6 +254,12 @@ class LoadedKernel:
                 driver.cuFuncLoad(functions[rank.rank])
             driver.cuKernelSetAttribute(shared, artifact.shared_bytes, kernel, rank.device)
         return functions
+
+    def _clustered(self, rank: Rank) -> int:
+        """How many CTAs run at once on a rank in clusters: the SMs of a GPC are no multiple of them everywhere."""
+        with self.mesh.current(rank):
+            found = self.mesh.driver.cuOccupancyMaxActiveClusters(self._functions[rank.rank], self._config())
+        return found * self.artifact.cluster
 
     def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory, shown: Mapping[str, int]) -> Start:
         heap = self.mesh.heap

@@ -116,6 +116,11 @@ class Fragment:
         return bool(self.lanes and self.columns % (self.together * self.lanes))
 
     @property
+    def surely(self) -> int:
+        """With `lanes`: how many of the elements that each thread has of a row are in the tile for every thread."""
+        return self.columns // (self.together * self.lanes) * self.together if self.columns else 1
+
+    @property
     def count(self) -> int:
         """Elements that each thread has."""
         if self.flat:

@@ -70,7 +70,7 @@ class Memory:
 
     def load(self, address: int, *, narrow: bool = False) -> Any:
         """A register from an address: one element, or a tuple of 16-bit ones."""
-        flat, first, size = self._find(address)
+        flat, first, size = self.find(address)
         if size == 4:
             return flat.item(first)
         count = 1 if narrow else 4 // size
@@ -79,7 +79,7 @@ class Memory:
 
     def store(self, address: int, word: Any, *, narrow: bool = False) -> None:
         """A register to an address, where nothing was stored before."""
-        flat, first, size = self._find(address)
+        flat, first, size = self.find(address)
         again = self.names[address // _BASE - 1] in self.again
         count = 1 if narrow else 4 // size
         assert first + count <= flat.size
@@ -90,7 +90,7 @@ class Memory:
 
     def add(self, address: int, word: Any, *, narrow: bool = False) -> None:
         """A register, added to what was stored at an address."""
-        flat, first, size = self._find(address)
+        flat, first, size = self.find(address)
         count = 1 if narrow else 4 // size
         assert first + count <= flat.size
         elements = word if isinstance(word, tuple) else (word,)
@@ -98,7 +98,7 @@ class Memory:
             assert not np.isnan(flat.item(at)), "added to nothing"
             flat[at] += element
 
-    def _find(self, address: int) -> tuple[np.ndarray[Any, Any], int, int]:
+    def find(self, address: int) -> tuple[np.ndarray[Any, Any], int, int]:
         """The elements of one rank's shard or copy, the number of the one at an address, and the bytes of each."""
         number, rest = divmod(address, _BASE)
         rank, offset = divmod(rest, _STRIDE)
@@ -168,6 +168,19 @@ class Cta:
             assert np.isnan(array[where]).all(), "stored twice"
             array[where] = [self.shared[at[number]] for number in np.flatnonzero(exists)]
         return count * size
+
+    def copy_row(self, address: int, place: int, size: int, *, load: bool) -> int:
+        """So many bytes of an array to or from shared memory."""
+        flat, first, each = self.memory.find(place)
+        assert address % 16 == size % 16 == first * each % 16 == 0
+        assert first + size // each <= flat.size
+        for at, number in zip(range(address, address + size, each), range(first, flat.size), strict=False):
+            if load:
+                self.shared[at] = flat.item(number)
+            else:
+                assert np.isnan(flat.item(number)), "stored twice"
+                flat[number] = self.shared[at]
+        return size
 
     def _elements(
         self, box: Map, places: list[np.ndarray[Any, Any]]
@@ -271,6 +284,8 @@ class _Translated(Writer):
 def _does(name: str) -> Does:
     if name in _DOES:
         return _DOES[name]
+    if name.startswith("tma_") and "_row" in name:
+        return _load_row if name.startswith("tma_load") else _store_row
     if name.startswith("tma_load"):
         return _tma_load
     if name.startswith("tma_store"):
@@ -437,6 +452,14 @@ def _report(thread: Thread, base: int, warps: int, *words: int) -> None:
         thread.cta.memory.store(place + 4 * at, word)
 
 
+def _load_row(thread: Thread, address: int, source: int, barrier: int, size: int) -> None:
+    thread.cta.barriers[barrier].complete(thread.number, thread.cta.copy_row(address, source, size, load=True))
+
+
+def _store_row(thread: Thread, address: int, target: int, size: int) -> None:
+    thread.cta.copy_row(address, target, size, load=False)
+
+
 def _end_thread(thread: Thread) -> None:
     raise EndedError
 
@@ -459,6 +482,7 @@ _DOES: dict[str, Does] = {
     "warp_number": lambda thread: thread.number // _WARP,
     "cta_number": lambda thread: thread.cta.number,
     "cta_count": lambda thread: thread.cta.count,
+    "cta_of_cluster": lambda thread: thread.cta.number,  # where there are clusters, all CTAs are one
     "shared_base": lambda _: 0,
     "unknown": lambda _, value: value,
     "load_u32": lambda *_: 0,

@@ -12,7 +12,8 @@ from xdsl.ir import Block
 from tests.codegen.threads import Cta, Does, EndedError, Thread
 
 _WARP = 32
-_PATIENCE = 60
+PATIENCE = 60
+"""Seconds after which who is waited for does not come."""
 
 
 class Meeting(Thread):
@@ -35,13 +36,13 @@ class Meeting(Thread):
         assert 0 < distance < _WARP
         lane = self.number % _WARP
         self._slots[lane] = value
-        self._warp.wait(_PATIENCE)
+        self._warp.wait(PATIENCE)
         other = self._slots[lane ^ distance]
-        self._warp.wait(_PATIENCE)
+        self._warp.wait(PATIENCE)
         return other
 
     def meet(self) -> None:
-        self._role.wait(_PATIENCE)
+        self._role.wait(PATIENCE)
 
 
 class Together(Cta):
@@ -54,11 +55,12 @@ class Together(Cta):
             warp, slots = Barrier(_WARP), [None] * _WARP
             group += [Meeting(self, first + lane, warp, role, slots) for lane in range(_WARP)]
         with ThreadPoolExecutor(len(group)) as pool:
-            list(pool.map(_to_its_end, group, [body] * len(group)))
+            list(pool.map(to_its_end, group, [body] * len(group)))
         for first in range(0, len(group), _WARP):
             self._store_matrices([thread.matrices for thread in group[first : first + _WARP]])
 
 
-def _to_its_end(thread: Thread, body: Block) -> None:
+def to_its_end(thread: Thread, body: Block) -> None:
+    """Let a thread run."""
     with contextlib.suppress(EndedError):
         thread.block(body)

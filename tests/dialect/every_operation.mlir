@@ -110,6 +110,7 @@ builtin.module {
     }
     pk.role communicator sms 16 {
       %rank_1 = pk.rank
+      %part = pk.part
       pk.wait %ready[%rank_1, %zero] for %n : !pk.signal<[ranks, 2]>
       pk.barrier %ready[%rank_1, %one] : !pk.signal<[ranks, 2]>
       pk.reset %ready : !pk.signal<[ranks, 2]>

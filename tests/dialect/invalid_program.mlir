@@ -109,6 +109,12 @@ pk.kernel @k() {
 
 // -----
 
+// So is the part of a cluster.
+// CHECK: invalid `pk.part`
+%r = "pk.part"() : () -> f32
+
+// -----
+
 // So is a dimension.
 // CHECK: invalid `pk.dim`
 %r = "pk.dim"() <{dim = "M"}> : () -> i32

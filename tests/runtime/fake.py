@@ -16,6 +16,9 @@ from pkc.runtime.driver import Driver
 
 bindings: Any = importlib.import_module("cuda.bindings.driver")
 SMS = 132
+CLUSTERED_SMS = 128
+"""Those that clusters of several SMs find beside each other."""
+
 MEMORY = 140 << 30
 UNIT = 2 << 20
 SPAN = 1 << 44
@@ -276,6 +279,9 @@ class Api:
 
     def _cuFuncLoad(self, function: int) -> None:
         pass
+
+    def _cuOccupancyMaxActiveClusters(self, function: int, config: Any) -> int:
+        return CLUSTERED_SMS // config.attrs[0].value.clusterDim.x
 
     def _cuKernelSetAttribute(self, attribute: Any, value: int, kernel: int, device: int) -> None:
         pass

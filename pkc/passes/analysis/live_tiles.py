@@ -17,6 +17,7 @@ from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, RepeatOp, SplatOp, pieces_of, tile_type
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.chains import chain_of, is_view
+from pkc.passes.analysis.clusters import in_cta
 from pkc.passes.analysis.dependence import maker, role_around
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes
@@ -146,10 +147,10 @@ def _spread(tasks: TasksOp) -> _Size:
     arch = target_of(tasks).arch
     threads = arch.warp * (role.warps.value.data if role.warps is not None else arch.warpgroup)
     axes = infer_axes(role.body)
-    lanes = lanes_for(tasks, axes, threads, arch.warp)
+    lanes, part = lanes_for(tasks, axes, threads, arch.warp), in_cta(tasks)
 
     def size(value: SSAValue) -> int:
-        kind = tile_type(value)
+        kind = part(tile_type(value))
         if kind.element_type == i1:
             return 0
         each = of_rows(tuple(kind.shape), axes[value], threads, lanes).count

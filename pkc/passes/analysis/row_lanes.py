@@ -13,6 +13,7 @@ from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.clusters import cluster_of, in_cta
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
 from pkc.targets.layout import Fragment
@@ -40,7 +41,7 @@ def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: 
 def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> Lanes:
     """The lanes of each row of the tiles of `tasks`: a warp, or fewer if no row has as many elements, or more if
     threads were left over."""
-    rows, lengths, folds = 1, {2}, set[int]()
+    rows, lengths, folds, part = 1, {2}, set[int](), in_cta(tasks)
     for inner in tasks.walk():
         if isinstance(inner, FoldOp):
             folds.add(tile_type(inner.result).shape[-1])
@@ -48,7 +49,7 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
             assert isinstance(value.type, TileType)
             if not value.type.rank:
                 continue
-            whole = of_rows(tuple(value.type.shape), axes[value], threads, Lanes(1))
+            whole = of_rows(tuple(part(value.type).shape), axes[value], threads, Lanes(1))
             rows = max(rows, whole.shape[0] if 0 in whole.axes else 1)
             lengths.add(whole.columns)
     columns, divisible = max(lengths), all(length % _TOGETHER == 0 for length in lengths - {0, 2})
@@ -61,10 +62,18 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
 
 
 def shared_words(role: RoleOp, warp: int) -> int:
-    """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any."""
+    """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any.
+    In a cluster two for each warp of each CTA, behind two mbarriers: what comes next arrives beside what is read."""
     threads = warp * (role.warps.value.data if role.warps is not None else 0)
     if not threads:
         return 0
     axes, tasks = infer_axes(role.body), [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)]
     reducing = [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
+    if reducing and (ctas := cluster_of(role)) > 1:
+        return EXCHANGES * (MBARRIER_WORDS + ctas * threads // warp)
     return threads // warp if any(lanes_for(op, axes, threads, warp).count > warp for op in reducing) else 0
+
+
+EXCHANGES, MBARRIER_WORDS = 2, 2
+"""In how many places CTAs of a cluster hand each other what they have of rows, in turn, and the words of the mbarrier
+of each."""

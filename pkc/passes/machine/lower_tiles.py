@@ -21,13 +21,14 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, Release
 from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
 from pkc.location import span_of
+from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, signals
+from pkc.passes.machine.lowering import channels, exchange, signals
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -123,8 +124,8 @@ def _lower(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:
     launch, rank = _launch(kernel, emit, base, rings, roles)
     with emit.when(emit.compare("eq", thread, 0)):
         first = emit.block
-        _barriers(emit, launch)
-    emit.do("sync_threads")
+        _barriers(emit, launch, roles)
+    emit.do("sync_threads" if launch.cluster == 1 else "sync_cluster")
     _next_epoch(emit, launch, thread)
     threads = max(planned(role, FIRST_WARP) + _warps(role) for role in roles)
     threads = -(-threads // arch.warpgroup) * arch.warpgroup * arch.warp
@@ -190,7 +191,7 @@ def _warps(role: RoleOp) -> int:
     return role.warps.value.data
 
 
-def _barriers(emit: Emitter, launch: Launch) -> None:
+def _barriers(emit: Emitter, launch: Launch, roles: Sequence[RoleOp]) -> None:
     """Initialise the barriers of all channels, which one thread does before any other touches them.
 
     Channels of CTAs that compute and of those that communicate may lie in the same places.
@@ -203,6 +204,8 @@ def _barriers(emit: Emitter, launch: Launch) -> None:
             for ring in rings:
                 if _group(_end(ring.channel, ConsumeOp)) == group:
                     _initialise(emit, launch.base, ring)
+    for role in roles if launch.cluster > 1 else ():
+        exchange.initialise(emit, launch.base, number_on(role, OFFSET))
     if rings and TMA in emit.target.transfers:
         emit.do("mbarrier_init_fence")
 
@@ -239,6 +242,8 @@ def _launch(
     cta, ctas = emit.value("cta_number"), emit.value("cta_count")
     comm_sms = planned(kernel, COMM_SMS)
     computing = emit.minus(ctas, comm_sms)
+    cluster = cluster_of(kernel)
+    part = emit.value("cta_of_cluster") if cluster > 1 else None
     counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(cta), 4))
     epoch = emit.plus(emit.value("load_u32", counter), 1)
     rank = RankOp()
@@ -246,12 +251,12 @@ def _launch(
     named = ((cta, "cta"), (computing, "computing"), (epoch, "epoch"), (rank.result, "rank"))
     for value, hint in named:
         value.name_hint = hint
-    cta_of, counts = {"compute": cta}, {"compute": computing}
+    cta_of, counts = {"compute": emit.over(cta, cluster)}, {"compute": emit.over(computing, cluster)}
     if comm_sms:
         cta_of["communicate"] = emit.minus(cta, computing)
         counts["communicate"] = emit.const(comm_sms)
     groups = {str(role.role.data): _group(role) for role in roles}
-    return Launch(kernel, rings, base, epoch, cta_of, counts, groups), rank.result
+    return Launch(kernel, rings, base, epoch, cta_of, counts, groups, cluster, part), rank.result
 
 
 def _group(role: RoleOp) -> str:
@@ -348,6 +353,7 @@ def _of_group(emit: Emitter, launch: Launch, group: str) -> SSAValue | None:
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:
     warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(role.body))
     warp_role.words = number_on(role, OFFSET) or 0
+    exchange.prepare(warp_role, number_on(role, OFFSET))
     inside = set(role.walk())
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]
@@ -364,5 +370,6 @@ def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: 
 def _next_epoch(emit: Emitter, launch: Launch, thread: SSAValue) -> None:
     """Count the launch of this CTA; all threads have read its number by now."""
     with emit.when(emit.compare("eq", thread, 0)):
-        counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(launch.cta_of["compute"]), 4))
+        cta = emit.value("cta_number") if launch.cluster > 1 else launch.cta_of["compute"]
+        counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(cta), 4))
         emit.do("store_u32", counter, launch.epoch)

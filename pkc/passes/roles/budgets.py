@@ -10,11 +10,12 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
-from pkc.dialect.roles import ChannelOp, ConsumeOp
+from pkc.dialect.roles import ChannelOp, ChannelType, ConsumeOp
 from pkc.dialect.tile import STAGGERED, AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
+from pkc.passes.analysis.clusters import channel_in_cta
 from pkc.passes.analysis.dependence import maker, roles_around
 from pkc.passes.analysis.live_tiles import Peak, peak
 from pkc.passes.analysis.named_tiles import shape_text
@@ -78,20 +79,25 @@ def bytes_of(depths: Mapping[ChannelOp, int]) -> int:
         target, phase = target_of(channel), phase_of(channel)
         barriers += 2 * depth * target.arch.mbarrier_bytes
         if channel.host is None:
-            stages[phase] = stages.get(phase, 0) + depth * target.stage_bytes(channel.kind)
+            stages[phase] = stages.get(phase, 0) + depth * target.stage_bytes(in_cta_of(channel))
     return stages.pop(None, 0) + max(stages.values(), default=0) + barriers
+
+
+def in_cta_of(channel: ChannelOp) -> ChannelType:
+    """What a CTA of the GPU has of the tiles of a stage."""
+    return channel_in_cta(channel, channel.kind)
 
 
 def stages_text(depths: Mapping[ChannelOp, int]) -> str:
     """The tiles of channels with so many stages, and the bytes that they take; those that need most first."""
     taken = {
-        channel: depth * target_of(channel).stage_bytes(channel.kind)
+        channel: depth * target_of(channel).stage_bytes(in_cta_of(channel))
         for channel, depth in depths.items()
         if channel.host is None
     }
     return "; ".join(
         f"{content(channel)}: {depths[channel]} stage{'s' * (depths[channel] > 1)} of"
-        f" {' and '.join(map(shape_text, channel.kind.tiles))}, {size} bytes"
+        f" {' and '.join(map(shape_text, in_cta_of(channel).tiles))}, {size} bytes"
         for channel, size in sorted(taken.items(), key=lambda one: -one[1])
     )
 

@@ -10,17 +10,27 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.program import KernelOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ConsumeOp, channel_of
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, channel_of
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import between_warps, bytes_of, channel_group, content, group_of, read_behind, stages_text
+from pkc.passes.roles.budgets import (
+    between_warps,
+    bytes_of,
+    channel_group,
+    content,
+    group_of,
+    in_cta_of,
+    read_behind,
+    stages_text,
+)
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
@@ -67,11 +77,18 @@ class StagePlan:
     channel: ChannelOp
     stages: int
     why: str
+    loaded: bool = False
+    """Whether its tiles come from memory."""
 
     @property
     def is_alone(self) -> bool:
         """Whether an iteration waits for the tiles of the one before."""
         return self.stages == 1 and self.why == _ROOM
+
+    @property
+    def delays_loads(self) -> bool:
+        """Whether what the next task loads waits for the tiles of this one."""
+        return self.stages == 1 and self.why == _NO_ROOM and self.loaded
 
     def __str__(self) -> str:
         channel = self.channel
@@ -112,14 +129,32 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     quick = [channel for channel in growing if channel not in slow]
     said = kernel.scheduled_number("task_stages") or 0
     once = said or (_TWO if turning else few)
-    for some, most in ((growing, _TWO), (quick, few), (passed, once), (growing, many)):
+    again = [channel for channel in passed if not _stays(channel)]
+    for some, most in ((growing, _TWO), (quick, few), (again, once), (growing, many)):
         _grow(stages, some, most, available)
-    return [
-        _in_others(channel, stages[channel_of(channel.host)])
-        if channel.host is not None
-        else StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted, many, said))
-        for channel in channels
-    ]
+
+    def plan(channel: ChannelOp) -> StagePlan:
+        if channel.host is not None:
+            return _in_others(channel, stages[channel_of(channel.host)])
+        if _stays(channel):
+            return StagePlan(channel, 1, _STAYS)
+        why = _why(channel in turning, stages[channel], wanted, many, said)
+        return StagePlan(channel, stages[channel], why, _is_loaded(channel))
+
+    return [plan(channel) for channel in channels]
+
+
+def _is_loaded(channel: ChannelOp) -> bool:
+    committed = (use.operation for use in channel.result.uses if isinstance(use.operation, CommitOp))
+    return any(isinstance(tile.owner, LoadOp) for op in committed for tile in op.tiles)
+
+
+def _stays(channel: ChannelOp) -> bool:
+    """Whether a CTA fills a channel once, for all its tasks (`pk-load-once`)."""
+    acquired = [use.operation for use in channel.result.uses if isinstance(use.operation, AcquireOp)]
+    blocks = [op.parent for op in acquired if isinstance(op.parent_op(), RoleOp)]
+    tasks = any(isinstance(op, TasksOp) for block in blocks if block is not None for op in block.ops)
+    return len(acquired) == len(blocks) == 1 and tasks
 
 
 def _in_others(guest: ChannelOp, stages: int) -> StagePlan:
@@ -130,7 +165,7 @@ def _in_others(guest: ChannelOp, stages: int) -> StagePlan:
 def _remark(plan: StagePlan) -> None:
     """What waits where a channel has one stage."""
     channel = plan.channel
-    if plan.stages > 1 or plan.why in (_AS_SAID, _AS_TASKS_SAID) or channel.host is not None:
+    if plan.stages > 1 or plan.why in (_AS_SAID, _AS_TASKS_SAID, _STAYS) or channel.host is not None:
         return
     waits = (
         "each iteration waits for the tiles of the last one"
@@ -145,6 +180,8 @@ _AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says" for key in ("stage
 
 
 _ROOM = "as many as there is room for"
+_NO_ROOM = "no room for that of the next task"
+_STAYS = "loaded once for all tasks"
 
 
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
@@ -166,7 +203,7 @@ def _why(turning: bool, stages: int, wanted: int, most: int, said: int) -> str:
     if not turning:
         if stages == said:
             return _AS_TASKS_SAID
-        return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
+        return "of this task, and of the next" if stages > 1 else _NO_ROOM
     if wanted:
         return _AS_SAID
     return "more are of no use" if stages == most else _ROOM
@@ -175,7 +212,7 @@ def _why(turning: bool, stages: int, wanted: int, most: int, said: int) -> str:
 def _footprint(channel: ChannelOp) -> int:
     """Bytes that a stage takes, with the barriers of what leaves in it."""
     target = target_of(channel)
-    return target.footprint(channel.kind) + (2 * target.arch.mbarrier_bytes if channel.guest is not None else 0)
+    return target.footprint(in_cta_of(channel)) + (2 * target.arch.mbarrier_bytes if channel.guest is not None else 0)
 
 
 def _in_loop(channel: ChannelOp) -> bool:

@@ -22,6 +22,7 @@ from pkc.dialect.transfers import TMA
 from pkc.dialect.types import PGLType, SignalType
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
+from pkc.passes.analysis.clusters import in_cta
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.carrying import (
@@ -233,10 +234,11 @@ def _rows(role: RoleOp) -> tuple[int, Operation | None]:
 
 
 def _elements(role: RoleOp) -> int:
-    """The elements of the largest tile of tasks without MMA."""
+    """The elements that a CTA has of the largest tile of tasks without MMA."""
     tasks = [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op) and not is_pointwise(op)]
     made = (op for around in tasks for op in around.walk() if type(op) in _TILE)
-    return max((prod(tile_type(value).shape) for op in made for value in op.results), default=0)
+    part = in_cta(role)
+    return max((prod(part(tile_type(value)).shape) for op in made for value in op.results), default=0)
 
 
 def _alone(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:

@@ -18,6 +18,7 @@ ARCH = Arch(
     warpgroup=4,
     consumers=2,
     cache=50 << 20,
+    cluster=8,
 )
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 

@@ -39,11 +39,45 @@ def _tma(match: re.Match[str]) -> Instruction | None:
     }
     ptx, meaning = forms[what], meanings[what]
     if hint:
-        kind = "last" if hint == "keep" else "first"
-        ptx = ptx.replace(" [", ".L2::cache_hint [", 1).replace("];", "], q;")
-        ptx = f"{{ .reg .b64 q; createpolicy.fractional.L2::evict_{kind}.b64 q, 1.0; {ptx} }}"
-        meaning += f"; the L2 cache gives it up {kind}"
+        ptx, meaning = _hinted(ptx, meaning, hint)
     return Instruction(match[0], operands, None, asm(ptx, "", ", ".join(inputs)), meaning)
+
+
+def _row(match: re.Match[str]) -> Instruction | None:
+    """`tma_load_row(stage, address, barrier, bytes)`, `tma_store_row(stage, address, bytes)`, and `tma_add_row` of f32.
+
+    `tma_load_row_keep`, `..._once` and `tma_store_row_keep`, `..._once` as of boxes.
+    """
+    what, hint = match[1], match[2]
+    if what == "add" and hint:
+        return None
+    ptx, meaning = {
+        "load": (
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %3, [%2];",
+            "d bytes at b to shared memory at a; they arrive at the barrier c",
+        ),
+        "store": (
+            "cp.async.bulk.global.shared::cta.bulk_group [%1], [%0], %2;",
+            "c bytes of shared memory at a to b",
+        ),
+        "add": (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%1], [%0], %2;",
+            "c bytes of shared memory at a added to those at b, each f32 atomically",
+        ),
+    }[what]
+    operands = ("index", "i64", "index", *(("index",) if what == "load" else ()))
+    inputs = ['"r"(a)', '"l"(b)', '"r"(c)', *(('"r"(d)',) if what == "load" else ())]
+    if hint:
+        ptx, meaning = _hinted(ptx, meaning, hint)
+    return Instruction(match[0], operands, None, asm(ptx, "", ", ".join(inputs)), meaning)
+
+
+def _hinted(ptx: str, meaning: str, hint: str) -> tuple[str, str]:
+    """A copy that tells the L2 cache to give up last what it moves (`keep`), or first (`once`)."""
+    kind = "last" if hint == "keep" else "first"
+    ptx = ptx.replace(" [", ".L2::cache_hint [", 1).replace(";", ", q;")
+    ptx = f"{{ .reg .b64 q; createpolicy.fractional.L2::evict_{kind}.b64 q, 1.0; {ptx} }}"
+    return ptx, f"{meaning}; the L2 cache gives it up {kind}"
 
 
 def _type(dtype: str) -> str:
@@ -197,6 +231,7 @@ def _sync(match: re.Match[str]) -> Instruction | None:
 
 _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
     (r"tma_(load|store|add)_([1-5])d(?:_(keep|once))?", _tma),
+    (r"tma_(load|store|add)_row(?:_(keep|once))?", _row),
     (r"wgmma_n(\d+)_(f32|bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])(_where)?", _vector),
     (r"add_global_(bf16|f16|f32|i32)(?:(_v4)(_where)?)?", _add),

@@ -17,6 +17,13 @@ from pkc.targets.sm_90a.synchronization import SYNCHRONIZATION
 PLAIN: tuple[Instruction, ...] = (
     Instruction("thread_number", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
     Instruction("cta_number", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
+    Instruction(
+        "cta_of_cluster",
+        (),
+        "index",
+        'unsigned r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r;',
+        "number of this CTA in its cluster",
+    ),
     Instruction("cta_count", (), "index", "return gridDim.x;", "CTAs of the grid"),
     Instruction(
         "unknown", ("index",), "index", 'asm volatile("" : "+r"(a)); return a;', "a, as a number that may be any"

@@ -26,9 +26,18 @@ def shared_layout(tile: TileType) -> SharedLayout:
     rows = prod(tile.shape[:-1])
     width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
     if width is None or tile.rank == 1 or (rows < _FEW and columns * size > _LONG):
-        each = _panel(columns, size)
+        each = columns if is_one_piece(tile) else _panel(columns, size)
         return SharedLayout(rows, each, columns // each, -(-each * size // CHUNK) * CHUNK, 0)
     return SharedLayout(rows, width // size, columns * size // width, width, width)
+
+
+def is_one_piece(tile: TileType) -> bool:
+    """Whether a tile is one long row that divides into no panels worth the name: it moves as it lies in memory, without
+    a tensor map, and so has no panels."""
+    columns, size = tile.shape[-1], dtype_bytes(tile.element_type)
+    if prod(tile.shape[:-1]) != 1 or columns <= MAX_BOX or columns * size % CHUNK:
+        return False
+    return _panel(columns, size) < MAX_BOX // 4
 
 
 def _panel(columns: int, size: int) -> int:

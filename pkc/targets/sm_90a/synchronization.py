@@ -73,6 +73,27 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         ),
         "the same, with one answer for all threads of a warp",
     ),
+    # clusters (PTX ISA: barrier.cluster, mapa, st.async)
+    effect(
+        "sync_cluster",
+        (),
+        "barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;",
+        "barrier over all threads of the cluster, with memory order",
+    ),
+    effect(
+        "send_cluster_b32",
+        ("index", "b32", "index", "index"),
+        "{\\n.reg .b32 p, q;\\nmapa.shared::cluster.u32 p, %0, %3;\\nmapa.shared::cluster.u32 q, %2, %3;\\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [p], %1, [q];\\n}",
+        "b to a in the shared memory of CTA d of the cluster, 4 bytes for the phase at c there",
+    ),
+    effect(
+        "mbarrier_wait_cluster",
+        ("index", "index"),
+        "{\\n.reg .pred p;\\nagain%=:\\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\\n"
+        "@p bra done%=;\\nbra again%=;\\ndone%=:\\n}",
+        "until the phase of parity b is complete at a (acquire, cluster)",
+    ),
     # order (PTX ISA: Memory Consistency Model, membar/fence)
     effect("fence_async_shared", (), "fence.proxy.async.shared::cta;", "generic before async, shared"),
     effect("fence_async_global", (), "fence.proxy.async.global;", "generic before async, global"),

@@ -127,6 +127,10 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel) {
     return CUDA_SUCCESS;
 }
 CUresult cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
+CUresult cuOccupancyMaxActiveClusters(int *active, CUfunction, const CUlaunchConfig *config) {
+    *active = 128 / config->attrs[0].value.clusterDim.x;
+    return CUDA_SUCCESS;
+}
 CUresult cuKernelSetAttribute(CUfunction_attribute, int, CUkernel, CUdevice) { return CUDA_SUCCESS; }
 
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,

@@ -7,9 +7,10 @@ from functools import reduce
 from xdsl.ir import SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp
+from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks
-from pkc.passes.machine.lowering import memory, rows, tma, unstaging
+from pkc.passes.machine.lowering import memory, rows, tma, unstaging, whole_rows
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -19,15 +20,19 @@ def load(role: WarpRole, op: LoadOp) -> None:
     if only_whole(op):
         whole = _is_whole(role, op)
         with role.emit.when(whole):
-            tma.load(role, op)
+            _load_by_tma(role, op)
         with role.emit.when(role.emit.negated(whole)):
             unstaging.load(role, op)
     elif moves_by_tma(op):
-        tma.load(role, op)
+        _load_by_tma(role, op)
     elif unstaging.is_carried(role, op):
         unstaging.load(role, op)
     else:
         memory.load(role, op)
+
+
+def _load_by_tma(role: WarpRole, op: LoadOp) -> None:
+    (whole_rows if whole_rows.is_row(role.emit, tile_type(op.result)) else tma).load(role, op)
 
 
 def gather(role: WarpRole, op: GatherOp) -> None:
@@ -60,7 +65,7 @@ def _is_whole(role: WarpRole, op: LoadOp) -> SSAValue:
 def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     """A tile from its stage, or from registers."""
     if moves_by_tma(op):
-        tma.store(role, op)
+        (whole_rows if whole_rows.is_row(role.emit, tile_type(op.tile)) else tma).store(role, op)
     else:
         _by_threads(role, op)
 

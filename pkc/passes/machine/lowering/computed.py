@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.reductions import FoldOp, RowReduction
+from pkc.dialect.reductions import ACROSS, FoldOp, RowReduction
 from pkc.dialect.tile import (
     AnyMmaOp,
     BroadcastOp,
@@ -26,7 +26,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import staging
+from pkc.passes.machine.lowering import exchange, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -295,15 +295,19 @@ def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: Regis
     with emit.loop(0, target.fragment.count, unroll=True) as repeat:
         for chain in range(chains):
             emit.set(neutral, parts, chain)
-        with emit.loop(0, fragment.per_row // chains, unroll=True) as step:
-            for chain in range(chains):
-                j = emit.plus(emit.times(step, chains), chain)
-                index = emit.plus(emit.times(repeat, fragment.per_row), j)
-                found = element(role, source, index)
-                if fragment.ends_early:
-                    inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
-                    found = emit.select(inside, found, neutral)
-                emit.set(apply(emit, op, op.COMBINE, [emit.get(parts, chain), found]), parts, chain)
+        surely = fragment.surely // chains
+        for first, end in ((0, surely), (surely, fragment.per_row // chains)):
+            if first == end:
+                continue
+            with emit.loop(first, end, unroll=True) as step:
+                for chain in range(chains):
+                    j = emit.plus(emit.times(step, chains), chain)
+                    index = emit.plus(emit.times(repeat, fragment.per_row), j)
+                    found = element(role, source, index)
+                    if first == surely:
+                        inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
+                        found = emit.select(inside, found, neutral)
+                    emit.set(apply(emit, op, op.COMBINE, [emit.get(parts, chain), found]), parts, chain)
         whole = emit.get(parts, 0)
         for chain in range(1, chains):
             whole = apply(emit, op, op.COMBINE, [whole, emit.get(parts, chain)])
@@ -314,7 +318,9 @@ def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: Regis
             other = emit.value(shuffle, mine, emit.const(distance))
             emit.set(apply(emit, op, op.COMBINE, [mine, other]), target.registers, repeat)
             distance *= 2
-        if fragment.lanes > role.threads.arch.warp:
+        if ACROSS in op.attributes:
+            exchange.combine(role, op, max(1, fragment.lanes // role.threads.arch.warp), target, repeat)
+        elif fragment.lanes > role.threads.arch.warp:
             _combine_warps(role, op, fragment.lanes // role.threads.arch.warp, target, repeat)
     role.tiles[op.result] = target
 

@@ -131,6 +131,10 @@ class Launch:
     cta_of: Mapping[str, SSAValue]
     ctas: Mapping[str, SSAValue]
     group_of: Mapping[str, str]
+    cluster: int = 1
+    """How many CTAs of the GPU take tasks together, as one."""
+    part: SSAValue | None = None
+    """This one's number among them."""
 
 
 @dataclass
@@ -173,6 +177,8 @@ class WarpRole:
     """Of the loop around, if it has MMAs in pieces: whether this is its first iteration."""
     words: int = 0
     """Where in shared memory its warps hand each other what they have of a row."""
+    exchanged: SSAValue | None = None
+    """Of clusters: the register with how many times their CTAs have handed each other what they have of rows."""
     queue: Queue | None = None
     """The deferred signals."""
 

@@ -132,6 +132,11 @@ def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
     return emit.modulo(emit.plus(role.rank, role.known[op.step]), role.dims.extent("ranks"))
 
 
+def _part(role: WarpRole, op: coordinates.PartOp) -> SSAValue:
+    assert role.launch.part is not None
+    return role.launch.part
+
+
 def _for(role: WarpRole, op: scf.ForOp) -> None:
     emit, body = role.emit, op.body.block
     carried = [_carry(role, op, start) for start in op.iter_args]
@@ -364,6 +369,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     coordinates.RingPeerOp: _know(_peer),
     coordinates.VisitedOp: _know(_visited),
     coordinates.RankOp: _know(lambda w, op: w.rank),
+    coordinates.PartOp: _know(_part),
     coordinates.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
     coordinates.EpochOp: _know(lambda w, op: w.launch.epoch),
     coordinates.CtasOp: _know(lambda w, op: w.launch.ctas[w.launch.group_of[str(op.role.data)]]),

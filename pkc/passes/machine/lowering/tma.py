@@ -66,6 +66,14 @@ def in_one_shard(role: WarpRole, op: LoadOp | StoreOp | AddToArrayOp) -> tuple[l
 
 def load(role: WarpRole, op: LoadOp) -> None:
     """A tile into the stage that it is committed to."""
+    address, barrier = destination(role, op)
+    with first_thread(role):
+        announce(role, op, barrier)
+        _boxes(role, op, address, "load", barrier)
+
+
+def destination(role: WarpRole, op: LoadOp) -> tuple[SSAValue, SSAValue]:
+    """Where in shared memory the tile of a load goes, and the barrier at which its bytes arrive."""
     commit = next((use.operation for use in op.result.uses if isinstance(use.operation, CommitOp)), None)
     if commit is None:
         raise CannotLowerError(op, "a copy by a role that also computes")
@@ -74,20 +82,34 @@ def load(role: WarpRole, op: LoadOp) -> None:
     stage = channels.stage_of(role, commit.channel)
     emit = role.emit
     address = emit.plus(channels.stage_address(role, ring, stage), ring.slots[slot])
-    barrier = ring.full(stage, emit, role.launch.base)
-    with first_thread(role):
-        if not ring.by_bytes:
-            emit.do(
-                "mbarrier_announce", barrier, emit.const(emit.target.shared_layout(tile_type(op.result)).moved_bytes)
-            )
-        _boxes(role, op, address, "load", barrier)
+    return address, ring.full(stage, emit, role.launch.base)
+
+
+def announce(role: WarpRole, op: LoadOp, barrier: SSAValue) -> None:
+    """Say at the barrier of a stage how many bytes a load brings, if threads fill the rest of the stage."""
+    emit = role.emit
+    commit = next(use.operation for use in op.result.uses if isinstance(use.operation, CommitOp))
+    if not role.launch.rings[commit.channel].by_bytes:
+        emit.do("mbarrier_announce", barrier, emit.const(emit.target.shared_layout(tile_type(op.result)).moved_bytes))
+
+
+def staged(role: WarpRole, op: StoreOp | AddToArrayOp) -> Staged:
+    """What a store by TMA moves."""
+    tile = role.tiles[op.tile]
+    if not isinstance(tile, Staged) or tile.transposed:
+        raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
+    return tile
+
+
+def hint(op: Access) -> str:
+    """How the name of a copy ends that tells the L2 cache what it moves (`pk-plan-cache`)."""
+    said = op.attributes.get(CACHE)
+    return f"_{said.data}" if isinstance(said, StringAttr) else ""
 
 
 def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     """A staged tile to where it belongs, or added to what is there."""
-    tile = role.tiles[op.tile]
-    if not isinstance(tile, Staged) or tile.transposed:
-        raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
+    tile = staged(role, op)
     emit, what = role.emit, "store" if isinstance(op, StoreOp) else "add"
     with first_thread(role):
         if copies(op):
@@ -147,9 +169,6 @@ def _boxes(
         tensor_map = arith.SelectOp(is_local, local.result, tensor_map.results[0])
         emit.add(tensor_map)
 
-    said = op.attributes.get(CACHE)
-    hint = f"_{said.data}" if isinstance(said, StringAttr) else ""
-
     def move(panel: int, first: SSAValue | int) -> None:
         coordinates: list[SSAValue] = []
         for position, place in reversed(list(enumerate(places))):
@@ -165,7 +184,7 @@ def _boxes(
         below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
         target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
         arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
-        emit.do(f"tma_{what}_{len(coordinates)}d{hint}", *arguments)
+        emit.do(f"tma_{what}_{len(coordinates)}d{hint(op)}", *arguments)
 
     row_bytes = layout.rows // extent * layout.width
     if piece is None:

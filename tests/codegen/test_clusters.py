@@ -1,0 +1,66 @@
+"""Rows that lie in the CTAs of a cluster: each has its part, and all have what the row reduces to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pkc.codegen.build import build_kernel, machine_level
+from pkc.driver.compiler import Compiled, compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.codegen.clustered import Cluster
+from tests.codegen.threads import Cta, Memory, warps
+
+ROWS = 2
+"""No more than channels have stages; each has two reductions, so that the places of exchanges come again."""
+
+
+def program(length: int) -> str:
+    return (
+        f"kernel k(X: f32[M, {length}], w: f32[{length}], Y: f32[M, {length}], Z: f32[M]):\n"
+        "    for m in tasks(M):\n"
+        "        c = X[m, :] - rowmax(X[m, :])\n"
+        "        Z[m] = rowsum(c)\n"
+        "        Y[m, :] = c * w[:] + rowsum(c)\n"
+    )
+
+
+def compiled(length: int, cluster: int) -> Compiled:
+    schedule = {"cluster": str(cluster), "consumers": "1"}
+    return compile_program(parse_text(Source("k.pk", program(length))), level="roles", schedule=schedule)
+
+
+def test_every_cta_has_what_the_whole_row_reduces_to() -> None:
+    """Of parts that no box divides evenly, and that are copied as they lie in memory."""
+    length, cluster = 2 * 1096, 2
+    roles = compiled(length, cluster).kernel
+    lowered = machine_level(roles)
+    assert "tma_load_row" in str(lowered)
+    memory = Memory(lowered, 1, {"M": ROWS})
+    draw = np.random.default_rng(1)
+    given: dict[str, np.ndarray[Any, Any]] = {
+        "X": draw.integers(-500, 500, (ROWS, length)),
+        "w": draw.integers(1, 9, length),
+    }
+    for name, content in given.items():
+        memory.arrays[name][0][...] = content
+    ctas = [Cta(memory, 0, number, cluster) for number in range(cluster)]
+    memory.ctas = ctas
+    for role, (_, threads) in zip(("loader", "consumer", "storer"), warps(roles, 1), strict=True):
+        if role == "consumer":
+            Cluster(ctas).run(lowered.body.block, threads)
+        else:
+            for cta in ctas:
+                cta.run(lowered.body.block, threads)
+    c = given["X"] - given["X"].max(axis=1, keepdims=True)
+    total = c.sum(axis=1)
+    np.testing.assert_array_equal(memory.arrays["Z"][0], total)
+    np.testing.assert_array_equal(memory.arrays["Y"][0], c * given["w"] + total[:, None])
+
+
+def test_a_launch_has_the_clusters_of_its_kernel() -> None:
+    built = build_kernel(compiled(4096, 4).kernel)
+    assert built.artifact.cluster == 4
+    assert "barrier.cluster" in built.source and "st.async" in built.source
