@@ -126,9 +126,13 @@ static __device__ __forceinline__ void wgmma_wait_1() {
 static __device__ __forceinline__ void settle_2(float (&a)[2]) {
     asm volatile("{ .reg .pred q; setp.eq.f32 q, %0, 0fB5A91C3D; setp.eq.or.f32 q, %1, 0fB5A91C3D, q; @q nanosleep.u32 0; }" :  : "f"(a[0]), "f"(a[1]) : "memory");
 }
-// a / b, 2 ulp
-static __device__ __forceinline__ float divide(float a, float b) {
-    float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
+// a power of two, mostly 1; a times it has a reciprocal among the normal numbers
+static __device__ __forceinline__ float divisor_scale(float a) {
+    const float m = fabsf(a); return m > 0x1p126f ? 0x1p-32f : m < 0x1p-126f ? 0x1p32f : 1.0f;
+}
+// 1 / a, to nearest
+static __device__ __forceinline__ float reciprocal(float a) {
+    float r; asm("rcp.rn.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;
 }
 // barrier over that many threads
 static __device__ __forceinline__ void sync_2_of_128() {
@@ -926,13 +930,24 @@ ring_attention(const __grid_constant__ Args args) {
                     }
                 }
 #line 17 "examples/ring_attention.pk"
-                float v372[64];
+                float v372[2];
+                float v373[2];
                 #pragma unroll
-                for (int v373 = 0; v373 < 64; ++v373) {
-                    const float v374 = o[v373];
-                    const float v375 = total[(((v373 >> 6) * 2) + ((v373 >> 1) & 1))];
-                    const float v376 = divide(v374, v375);
-                    v372[v373] = v376;
+                for (int v374 = 0; v374 < 2; ++v374) {
+                    const float v375 = total[v374];
+                    const float v376 = divisor_scale(v375);
+                    v373[v374] = v376;
+                    const float v377 = reciprocal((v375 * v376));
+                    v372[v374] = v377;
+                }
+                float v378[64];
+                #pragma unroll
+                for (int v379 = 0; v379 < 64; ++v379) {
+                    const float v380 = o[v379];
+                    const int v381 = ((v379 >> 6) * 2) + ((v379 >> 1) & 1);
+                    const float v382 = v372[v381];
+                    const float v383 = v373[v381];
+                    v378[v379] = ((v380 * v382) * v383);
                 }
                 if (warp < 4) {
                     sync_2_of_128();
@@ -940,31 +955,31 @@ ring_attention(const __grid_constant__ Args args) {
                 if ((warp >= 4) & v7) {
                     sync_3_of_128();
                 }
-                unsigned v377[32];
+                unsigned v384[32];
                 #pragma unroll
-                for (int v378 = 0; v378 < 32; ++v378) {
-                    const int v379 = v378 * 2;
-                    const float v380 = v372[v379];
-                    const float v381 = v372[(v379 + 1)];
-                    const unsigned v382 = pack_bf16(v380, v381);
-                    v377[v378] = v382;
-                }
-                const int v383 = lane & 7;
-                const int v384 = v13 + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
-                #pragma unroll
-                for (int v385 = 0; v385 < 8; ++v385) {
+                for (int v385 = 0; v385 < 32; ++v385) {
                     const int v386 = v385 * 2;
-                    const int v387 = v385 * 4;
-                    const unsigned v388 = v377[v387];
-                    const unsigned v389 = v377[(v387 + 1)];
-                    const unsigned v390 = v377[(v387 + 2)];
-                    const unsigned v391 = v377[(v387 + 3)];
-                    stmatrix_x4((v384 + (((v386 >> 3) * 16384) + ((((v386 & 7) + (lane >> 4)) ^ v383) << 4))), v388, v389, v390, v391);
+                    const float v387 = v378[v386];
+                    const float v388 = v378[(v386 + 1)];
+                    const unsigned v389 = pack_bf16(v387, v388);
+                    v384[v385] = v389;
+                }
+                const int v390 = lane & 7;
+                const int v391 = v13 + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                #pragma unroll
+                for (int v392 = 0; v392 < 8; ++v392) {
+                    const int v393 = v392 * 2;
+                    const int v394 = v392 * 4;
+                    const unsigned v395 = v384[v394];
+                    const unsigned v396 = v384[(v394 + 1)];
+                    const unsigned v397 = v384[(v394 + 2)];
+                    const unsigned v398 = v384[(v394 + 3)];
+                    stmatrix_x4((v391 + (((v393 >> 3) * 16384) + ((((v393 & 7) + (lane >> 4)) ^ v390) << 4))), v395, v396, v397, v398);
                 }
                 fence_async_shared();
                 mbarrier_arrive((shared_ + 229424));
-                const int v392 = cast_phase[0];
-                cast_phase[0] = (v392 ^ 1);
+                const int v399 = cast_phase[0];
+                cast_phase[0] = (v399 ^ 1);
             }
         }
     }
@@ -972,138 +987,138 @@ ring_attention(const __grid_constant__ Args args) {
         setmaxnreg_dec_56();
         // communicator: warp from 8
 #line 10 "examples/ring_attention.pk"
-        const bool v393 = lane == 0;
-        if ((warp == 8) & v393) {
+        const bool v400 = lane == 0;
+        if ((warp == 8) & v400) {
             int k_phase1[1];
             k_phase1[0] = 0;
             int v_phase1[1];
             v_phase1[0] = 0;
             fence_release_sys();
             #pragma unroll 1
-            for (int v394 = 0; v394 < args.ranks; ++v394) {
-                signal_relaxed_sys(((args.entered_base + ((unsigned long long)v394 * args.heap_stride)) + (0ull * 4ull)), 1);
+            for (int v401 = 0; v401 < args.ranks; ++v401) {
+                signal_relaxed_sys(((args.entered_base + ((unsigned long long)v401 * args.heap_stride)) + (0ull * 4ull)), 1);
             }
-            const int v395 = (computing * args.ranks) * epoch;
-            const unsigned long long v396 = (unsigned long long)args.rank * args.heap_stride;
-            const unsigned long long v397 = 0ull * 4ull;
-            spin_guarded(((args.entered_base + v396) + v397), v395, args.alarm, args.reports_base, 24, 0, -1);
+            const int v402 = (computing * args.ranks) * epoch;
+            const unsigned long long v403 = (unsigned long long)args.rank * args.heap_stride;
+            const unsigned long long v404 = 0ull * 4ull;
+            spin_guarded(((args.entered_base + v403) + v404), v402, args.alarm, args.reports_base, 24, 0, -1);
             fence_acquire_sys();
             fence_async_global();
 #line 9 "examples/ring_attention.pk"
-            const int v398 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v399 = args.S / v398;
-            const int v400 = (v398 + 127) / 128;
-            const int v401 = (v399 * v400) + (((args.S - (v399 * v398)) + 127) / 128);
+            const int v405 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v406 = args.S / v405;
+            const int v407 = (v405 + 127) / 128;
+            const int v408 = (v406 * v407) + (((args.S - (v406 * v405)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v402 = args.rank * ((max(min(args.S - (0 * v398), v398), 0) + 127) / 128);
-            const int v403 = (args.B * args.H) * v401;
+            const int v409 = args.rank * ((max(min(args.S - (0 * v405), v405), 0) + 127) / 128);
+            const int v410 = (args.B * args.H) * v408;
             #pragma unroll 1
-            for (int task1 = cta; task1 < v403; task1 += computing) {
-                const int v404 = task1 / v401;
-                const int v405 = v404 % args.H;
-                const int v406 = v404 / args.H;
+            for (int task1 = cta; task1 < v410; task1 += computing) {
+                const int v411 = task1 / v408;
+                const int v412 = v411 % args.H;
+                const int v413 = v411 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v407 = ((task1 % v401) + v402) % max(v401, 1);
-                const int v408 = (v407 % v400) * 128;
-                const int v409 = v407 / v400;
+                const int v414 = ((task1 % v408) + v409) % max(v408, 1);
+                const int v415 = (v414 % v407) * 128;
+                const int v416 = v414 / v407;
 #line 10 "examples/ring_attention.pk"
-                if (v409 != args.rank) {
-                    const int v410 = k_phase1[0];
-                    mbarrier_wait((shared_ + 229384), (v410 ^ 1));
-                    const int v411 = shared_ + 229376;
-                    mbarrier_expect(v411, 32768);
-                    const int v412 = (v409 >= v399) ? 1 : 0;
-                    const int v413 = (v412 == 1) ? 0 : v409;
-                    tma_load_5d(shared_, args.K_map0[v412], v411, 0, v408, v405, v406, v413);
-                    tma_load_5d((shared_ + 16384), args.K_map0[v412], v411, 64, v408, v405, v406, v413);
-                    const int v414 = k_phase1[0];
-                    k_phase1[0] = (v414 ^ 1);
+                if (v416 != args.rank) {
+                    const int v417 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229384), (v417 ^ 1));
+                    const int v418 = shared_ + 229376;
+                    mbarrier_expect(v418, 32768);
+                    const int v419 = (v416 >= v406) ? 1 : 0;
+                    const int v420 = (v419 == 1) ? 0 : v416;
+                    tma_load_5d(shared_, args.K_map0[v419], v418, 0, v415, v412, v413, v420);
+                    tma_load_5d((shared_ + 16384), args.K_map0[v419], v418, 64, v415, v412, v413, v420);
+                    const int v421 = k_phase1[0];
+                    k_phase1[0] = (v421 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v415 = v_phase1[0];
-                    mbarrier_wait((shared_ + 229400), (v415 ^ 1));
-                    const int v416 = shared_ + 229392;
-                    mbarrier_expect(v416, 32768);
-                    const int v417 = shared_ + 32768;
-                    tma_load_5d(v417, args.V_map1[v412], v416, 0, v408, v405, v406, v413);
-                    tma_load_5d((v417 + 16384), args.V_map1[v412], v416, 64, v408, v405, v406, v413);
-                    const int v418 = v_phase1[0];
-                    v_phase1[0] = (v418 ^ 1);
+                    const int v422 = v_phase1[0];
+                    mbarrier_wait((shared_ + 229400), (v422 ^ 1));
+                    const int v423 = shared_ + 229392;
+                    mbarrier_expect(v423, 32768);
+                    const int v424 = shared_ + 32768;
+                    tma_load_5d(v424, args.V_map1[v419], v423, 0, v415, v412, v413, v420);
+                    tma_load_5d((v424 + 16384), args.V_map1[v419], v423, 64, v415, v412, v413, v420);
+                    const int v425 = v_phase1[0];
+                    v_phase1[0] = (v425 ^ 1);
                 }
             }
 #line 10 "examples/ring_attention.pk"
-            const int v419 = k_phase1[0];
-            const bool v420 = 0 >= 1;
-            const int v421 = (v420 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 229384) + v421), ((v420 ? (v419 ^ 1) : v419) ^ 1));
-            const int v422 = v_phase1[0];
-            mbarrier_wait(((shared_ + 229400) + v421), ((v420 ? (v422 ^ 1) : v422) ^ 1));
+            const int v426 = k_phase1[0];
+            const bool v427 = 0 >= 1;
+            const int v428 = (v427 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v428), ((v427 ? (v426 ^ 1) : v426) ^ 1));
+            const int v429 = v_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v428), ((v427 ? (v429 ^ 1) : v429) ^ 1));
             fence_release_sys();
             #pragma unroll 1
-            for (int v423 = 0; v423 < args.ranks; ++v423) {
-                signal_relaxed_sys(((args.left_base + ((unsigned long long)v423 * args.heap_stride)) + v397), 1);
+            for (int v430 = 0; v430 < args.ranks; ++v430) {
+                signal_relaxed_sys(((args.left_base + ((unsigned long long)v430 * args.heap_stride)) + v404), 1);
             }
-            spin_guarded(((args.left_base + v396) + v397), v395, args.alarm, args.reports_base, 24, 1, -1);
+            spin_guarded(((args.left_base + v403) + v404), v402, args.alarm, args.reports_base, 24, 1, -1);
             fence_acquire_sys();
         }
         // communicator: warp from 9
-        if ((warp == 9) & v393) {
+        if ((warp == 9) & v400) {
             int k_phase2[1];
             k_phase2[0] = 0;
             int v_phase2[1];
             v_phase2[0] = 0;
 #line 9 "examples/ring_attention.pk"
-            const int v424 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v425 = args.S / v424;
-            const int v426 = (v424 + 127) / 128;
-            const int v427 = (v425 * v426) + (((args.S - (v425 * v424)) + 127) / 128);
+            const int v431 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v432 = args.S / v431;
+            const int v433 = (v431 + 127) / 128;
+            const int v434 = (v432 * v433) + (((args.S - (v432 * v431)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v428 = args.rank * ((max(min(args.S - (0 * v424), v424), 0) + 127) / 128);
-            const int v429 = (args.B * args.H) * v427;
+            const int v435 = args.rank * ((max(min(args.S - (0 * v431), v431), 0) + 127) / 128);
+            const int v436 = (args.B * args.H) * v434;
             #pragma unroll 1
-            for (int task2 = cta; task2 < v429; task2 += computing) {
-                const int v430 = task2 / v427;
-                const int v431 = v430 % args.H;
-                const int v432 = v430 / args.H;
+            for (int task2 = cta; task2 < v436; task2 += computing) {
+                const int v437 = task2 / v434;
+                const int v438 = v437 % args.H;
+                const int v439 = v437 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v433 = ((task2 % v427) + v428) % max(v427, 1);
-                const int v434 = (v433 % v426) * 128;
-                const int v435 = v433 / v426;
+                const int v440 = ((task2 % v434) + v435) % max(v434, 1);
+                const int v441 = (v440 % v433) * 128;
+                const int v442 = v440 / v433;
 #line 10 "examples/ring_attention.pk"
-                if (v435 != args.rank) {
-                    const int v436 = k_phase2[0];
-                    mbarrier_wait((shared_ + 229376), v436);
-                    const int v437 = (v435 >= v425) ? 1 : 0;
-                    const int v438 = (v437 == 1) ? 0 : v435;
-                    tma_store_5d(shared_, args.K_fetched_map2[v437], 0, v434, v431, v432, v438);
-                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v437], 64, v434, v431, v432, v438);
+                if (v442 != args.rank) {
+                    const int v443 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229376), v443);
+                    const int v444 = (v442 >= v432) ? 1 : 0;
+                    const int v445 = (v444 == 1) ? 0 : v442;
+                    tma_store_5d(shared_, args.K_fetched_map2[v444], 0, v441, v438, v439, v445);
+                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v444], 64, v441, v438, v439, v445);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229384));
-                    const int v439 = k_phase2[0];
-                    k_phase2[0] = (v439 ^ 1);
+                    const int v446 = k_phase2[0];
+                    k_phase2[0] = (v446 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v440 = v_phase2[0];
-                    mbarrier_wait((shared_ + 229392), v440);
-                    const int v441 = shared_ + 32768;
+                    const int v447 = v_phase2[0];
+                    mbarrier_wait((shared_ + 229392), v447);
+                    const int v448 = shared_ + 32768;
 #line 10 "examples/ring_attention.pk"
-                    tma_store_5d(v441, args.V_fetched_map3[v437], 0, v434, v431, v432, v438);
-                    tma_store_5d((v441 + 16384), args.V_fetched_map3[v437], 64, v434, v431, v432, v438);
+                    tma_store_5d(v448, args.V_fetched_map3[v444], 0, v441, v438, v439, v445);
+                    tma_store_5d((v448 + 16384), args.V_fetched_map3[v444], 64, v441, v438, v439, v445);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229400));
-                    const int v442 = v_phase2[0];
-                    v_phase2[0] = (v442 ^ 1);
-                    const int v443 = (v435 * v424) + v434;
+                    const int v449 = v_phase2[0];
+                    v_phase2[0] = (v449 ^ 1);
+                    const int v450 = (v442 * v431) + v441;
                     bulk_wait_full();
-                    const int v444 = (((((0 * args.B) + v432) * args.H) + v431) * (((args.S + 1023) / 1024) + args.ranks)) + (((v443 / v424) * ((v424 + 1023) / 1024)) + ((v443 % v424) / 1024));
-                    const unsigned long long v445 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v444 * 4ull);
-                    signal_release_gpu(v445, 1);
+                    const int v451 = (((((0 * args.B) + v439) * args.H) + v438) * (((args.S + 1023) / 1024) + args.ranks)) + (((v450 / v431) * ((v431 + 1023) / 1024)) + ((v450 % v431) / 1024));
+                    const unsigned long long v452 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v451 * 4ull);
+                    signal_release_gpu(v452, 1);
                 }
             }
         }
         // loader: warp from 10
 #line 6 "examples/ring_attention.pk"
-        if ((warp == 10) & v393) {
+        if ((warp == 10) & v400) {
             int q_phase1[1];
             q_phase1[0] = 0;
             int k_phase3[1];
@@ -1114,123 +1129,123 @@ ring_attention(const __grid_constant__ Args args) {
             v_phase3[0] = 0;
             int v_stage1[1];
             v_stage1[0] = 0;
-            const int v446 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v447 = (max(min(args.S - (args.rank * v446), v446), 0) + 127) / 128;
-            const int v448 = (args.B * args.H) * v447;
+            const int v453 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v454 = (max(min(args.S - (args.rank * v453), v453), 0) + 127) / 128;
+            const int v455 = (args.B * args.H) * v454;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v448; task3 += computing) {
-                const int v449 = task3 / v447;
-                const int v450 = v449 % args.H;
-                const int v451 = v449 / args.H;
-                const int v452 = (task3 % v447) * 128;
+            for (int task3 = cta; task3 < v455; task3 += computing) {
+                const int v456 = task3 / v454;
+                const int v457 = v456 % args.H;
+                const int v458 = v456 / args.H;
+                const int v459 = (task3 % v454) * 128;
 #line 10 "examples/ring_attention.pk"
-                const int v453 = q_phase1[0];
-                mbarrier_wait((shared_ + 229416), (v453 ^ 1));
-                const int v454 = shared_ + 229408;
-                mbarrier_expect(v454, 32768);
-                const int v455 = shared_ + 65536;
-                const int v456 = args.S / v446;
-                const int v457 = (args.rank >= v456) ? 1 : 0;
-                const int v458 = (v457 == 1) ? 0 : args.rank;
-                tma_load_5d(v455, args.Q_map4[v457], v454, 0, v452, v450, v451, v458);
-                tma_load_5d((v455 + 16384), args.Q_map4[v457], v454, 64, v452, v450, v451, v458);
-                const int v459 = q_phase1[0];
-                q_phase1[0] = (v459 ^ 1);
+                const int v460 = q_phase1[0];
+                mbarrier_wait((shared_ + 229416), (v460 ^ 1));
+                const int v461 = shared_ + 229408;
+                mbarrier_expect(v461, 32768);
+                const int v462 = shared_ + 65536;
+                const int v463 = args.S / v453;
+                const int v464 = (args.rank >= v463) ? 1 : 0;
+                const int v465 = (v464 == 1) ? 0 : args.rank;
+                tma_load_5d(v462, args.Q_map4[v464], v461, 0, v459, v457, v458, v465);
+                tma_load_5d((v462 + 16384), args.Q_map4[v464], v461, 64, v459, v457, v458, v465);
+                const int v466 = q_phase1[0];
+                q_phase1[0] = (v466 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v460 = 0; v460 < args.ranks; ++v460) {
-                    const int v461 = (args.rank + v460) % args.ranks;
+                for (int v467 = 0; v467 < args.ranks; ++v467) {
+                    const int v468 = (args.rank + v467) % args.ranks;
 #line 9 "examples/ring_attention.pk"
-                    const int v462 = v461 * v446;
-                    const int v463 = (max(min(args.S - v462, v446), 0) + 127) / 128;
+                    const int v469 = v468 * v453;
+                    const int v470 = (max(min(args.S - v469, v453), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v464 = 0; v464 < v463; ++v464) {
-                        const int v465 = v464 * 128;
+                    for (int v471 = 0; v471 < v470; ++v471) {
+                        const int v472 = v471 * 128;
 #line 10 "examples/ring_attention.pk"
-                        const int v466 = v462 + v465;
-                        const int v467 = ((v466 / v446) * ((v446 + 1023) / 1024)) + ((v466 % v446) / 1024);
-                        const bool v468 = v461 == args.rank;
-                        if (((v464 % 8) == 0) & (v468 ^ true)) {
+                        const int v473 = v469 + v472;
+                        const int v474 = ((v473 / v453) * ((v453 + 1023) / 1024)) + ((v473 % v453) / 1024);
+                        const bool v475 = v468 == args.rank;
+                        if (((v471 % 8) == 0) & (v475 ^ true)) {
 #line 9 "examples/ring_attention.pk"
-                            const unsigned long long v469 = (unsigned long long)((((((0 * args.B) + v451) * args.H) + v450) * (((args.S + 1023) / 1024) + args.ranks)) + v467);
-                            spin_guarded(((args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + (v469 * 4ull)), (min(v463 - v464, 8) * epoch), args.alarm, args.reports_base, 24, 2, task3);
+                            const unsigned long long v476 = (unsigned long long)((((((0 * args.B) + v458) * args.H) + v457) * (((args.S + 1023) / 1024) + args.ranks)) + v474);
+                            spin_guarded(((args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + (v476 * 4ull)), (min(v470 - v471, 8) * epoch), args.alarm, args.reports_base, 24, 2, task3);
                             fence_acquire_gpu();
                             fence_async_global();
                         }
 #line 10 "examples/ring_attention.pk"
-                        const int v470 = k_stage1[0];
-                        const int v471 = k_phase3[0];
-                        const int v472 = v470 * 8;
-                        mbarrier_wait(((shared_ + 229456) + v472), (v471 ^ 1));
-                        const int v473 = shared_ + 229440;
-                        mbarrier_expect((v473 + v472), 32768);
-                        const int v474 = k_stage1[0];
-                        const int v475 = (shared_ + 98304) + (v474 * 32768);
-                        const int v476 = v473 + (v474 * 8);
-                        const int v477 = (v461 >= v456) ? 1 : 0;
-                        const int v478 = (v477 == 1) ? 0 : v461;
-                        tma_load_5d(v475, (v468 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 0, v465, v450, v451, v478);
-                        tma_load_5d((v475 + 16384), (v468 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 64, v465, v450, v451, v478);
-                        const int v479 = k_phase3[0];
-                        const int v480 = k_stage1[0];
-                        const int v481 = v480 + 1;
-                        const bool v482 = v481 == 2;
-                        k_phase3[0] = (v482 ? (v479 ^ 1) : v479);
-                        k_stage1[0] = (v482 ? 0 : v481);
+                        const int v477 = k_stage1[0];
+                        const int v478 = k_phase3[0];
+                        const int v479 = v477 * 8;
+                        mbarrier_wait(((shared_ + 229456) + v479), (v478 ^ 1));
+                        const int v480 = shared_ + 229440;
+                        mbarrier_expect((v480 + v479), 32768);
+                        const int v481 = k_stage1[0];
+                        const int v482 = (shared_ + 98304) + (v481 * 32768);
+                        const int v483 = v480 + (v481 * 8);
+                        const int v484 = (v468 >= v463) ? 1 : 0;
+                        const int v485 = (v484 == 1) ? 0 : v468;
+                        tma_load_5d(v482, (v475 ? args.K_map0[v484] : args.K_fetched_map2[v484]), v483, 0, v472, v457, v458, v485);
+                        tma_load_5d((v482 + 16384), (v475 ? args.K_map0[v484] : args.K_fetched_map2[v484]), v483, 64, v472, v457, v458, v485);
+                        const int v486 = k_phase3[0];
+                        const int v487 = k_stage1[0];
+                        const int v488 = v487 + 1;
+                        const bool v489 = v488 == 2;
+                        k_phase3[0] = (v489 ? (v486 ^ 1) : v486);
+                        k_stage1[0] = (v489 ? 0 : v488);
 #line 15 "examples/ring_attention.pk"
-                        const int v483 = v_stage1[0];
-                        const int v484 = v_phase3[0];
-                        const int v485 = v483 * 8;
-                        mbarrier_wait(((shared_ + 229488) + v485), (v484 ^ 1));
-                        const int v486 = shared_ + 229472;
-                        mbarrier_expect((v486 + v485), 32768);
-                        const int v487 = v_stage1[0];
-                        const int v488 = (shared_ + 163840) + (v487 * 32768);
-                        const int v489 = v486 + (v487 * 8);
-                        tma_load_5d(v488, (v468 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 0, v465, v450, v451, v478);
-                        tma_load_5d((v488 + 16384), (v468 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 64, v465, v450, v451, v478);
-                        const int v490 = v_phase3[0];
-                        const int v491 = v_stage1[0];
-                        const int v492 = v491 + 1;
-                        const bool v493 = v492 == 2;
-                        v_phase3[0] = (v493 ? (v490 ^ 1) : v490);
-                        v_stage1[0] = (v493 ? 0 : v492);
+                        const int v490 = v_stage1[0];
+                        const int v491 = v_phase3[0];
+                        const int v492 = v490 * 8;
+                        mbarrier_wait(((shared_ + 229488) + v492), (v491 ^ 1));
+                        const int v493 = shared_ + 229472;
+                        mbarrier_expect((v493 + v492), 32768);
+                        const int v494 = v_stage1[0];
+                        const int v495 = (shared_ + 163840) + (v494 * 32768);
+                        const int v496 = v493 + (v494 * 8);
+                        tma_load_5d(v495, (v475 ? args.V_map1[v484] : args.V_fetched_map3[v484]), v496, 0, v472, v457, v458, v485);
+                        tma_load_5d((v495 + 16384), (v475 ? args.V_map1[v484] : args.V_fetched_map3[v484]), v496, 64, v472, v457, v458, v485);
+                        const int v497 = v_phase3[0];
+                        const int v498 = v_stage1[0];
+                        const int v499 = v498 + 1;
+                        const bool v500 = v499 == 2;
+                        v_phase3[0] = (v500 ? (v497 ^ 1) : v497);
+                        v_stage1[0] = (v500 ? 0 : v499);
                     }
                 }
             }
         }
         // storer: warp from 11
 #line 6 "examples/ring_attention.pk"
-        if ((warp == 11) & v393) {
+        if ((warp == 11) & v400) {
             int q_phase2[1];
             q_phase2[0] = 0;
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v494 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v495 = (max(min(args.S - (args.rank * v494), v494), 0) + 127) / 128;
-            const int v496 = (args.B * args.H) * v495;
+            const int v501 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v502 = (max(min(args.S - (args.rank * v501), v501), 0) + 127) / 128;
+            const int v503 = (args.B * args.H) * v502;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v496; task4 += computing) {
-                const int v497 = task4 / v495;
-                const int v498 = v497 % args.H;
-                const int v499 = v497 / args.H;
-                const int v500 = (task4 % v495) * 128;
+            for (int task4 = cta; task4 < v503; task4 += computing) {
+                const int v504 = task4 / v502;
+                const int v505 = v504 % args.H;
+                const int v506 = v504 / args.H;
+                const int v507 = (task4 % v502) * 128;
 #line 17 "examples/ring_attention.pk"
-                const int v501 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229424), v501);
-                const int v502 = shared_ + 65536;
-                const int v503 = (args.rank >= (args.S / v494)) ? 1 : 0;
-                const int v504 = (v503 == 1) ? 0 : args.rank;
-                tma_store_5d(v502, args.O_map5[v503], 0, v500, v498, v499, v504);
-                tma_store_5d((v502 + 16384), args.O_map5[v503], 64, v500, v498, v499, v504);
+                const int v508 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229424), v508);
+                const int v509 = shared_ + 65536;
+                const int v510 = (args.rank >= (args.S / v501)) ? 1 : 0;
+                const int v511 = (v510 == 1) ? 0 : args.rank;
+                tma_store_5d(v509, args.O_map5[v510], 0, v507, v505, v506, v511);
+                tma_store_5d((v509 + 16384), args.O_map5[v510], 64, v507, v505, v506, v511);
                 bulk_commit();
                 bulk_wait_read();
                 mbarrier_arrive((shared_ + 229432));
-                const int v505 = cast_phase1[0];
-                cast_phase1[0] = (v505 ^ 1);
+                const int v512 = cast_phase1[0];
+                cast_phase1[0] = (v512 ^ 1);
                 mbarrier_arrive((shared_ + 229416));
-                const int v506 = q_phase2[0];
-                q_phase2[0] = (v506 ^ 1);
+                const int v513 = q_phase2[0];
+                q_phase2[0] = (v513 ^ 1);
             }
 #line 6 "examples/ring_attention.pk"
             bulk_wait_full();

@@ -125,3 +125,15 @@ def test_blocks_that_end_inside_of_an_array(first: int, end: int, kind: str) -> 
     bounds = {"first": np.array([first]), "end": np.array([end])}
     found = run(UP_TO.format(kind=kind), {"M": 60, "K": 40}, x, **bounds)
     np.testing.assert_array_equal(found, x[:, used].sum(axis=1))
+
+
+def test_many_elements_are_divided_by_a_reciprocal() -> None:
+    """Also by what is so large or so small that its reciprocal is no normal number: powers of two, so to the bit."""
+    text = (
+        "kernel k(X: f32[M, 64], D: f32[M, 64], Y: f32[M, 64]):\n    for m in tasks(blocks(M, 8)):\n"
+        "        Y[m, :] = X[m, :] / rowmax(D[m, :])\n"
+    )
+    divisors = np.array([2.0**127, 2.0**-149, 2.0**-126, 1.0, 2.0**126, -(2.0**-140), -4.0, 2.0**-127])
+    x = np.arange(8 * 64).reshape(8, 64) * np.minimum(np.abs(divisors), 1.0)[:, None]
+    found = run(text, {"M": 8}, x, D=np.repeat(divisors[:, None], 64, axis=1))
+    np.testing.assert_array_equal(found, x / divisors[:, None])

@@ -497,6 +497,8 @@ _DOES: dict[str, Does] = {
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
     "bits_i32": lambda _, x: x,
     "int_bits": lambda _, x: int(x[0] if isinstance(x, tuple) else x),
+    "divisor_scale": lambda _, x: 2.0**-32 if abs(x) > 2.0**126 else 2.0**32 if abs(x) < 2.0**-126 else 1.0,
+    "reciprocal": lambda _, x: 1 / x,
     "any_of_warp": lambda _, x: x,
     **{entry.name: _on_values(_DECLARED[entry.computes]) for entry in PLAIN if entry.computes},
     "mbarrier_init": lambda thread, at, count: thread.cta.barriers[at].init(count),

@@ -48,6 +48,7 @@ from pkc.passes.machine.lowering.fragments import (
     row_number,
 )
 from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.quotients import divided
 
 
 def make_lazy(role: WarpRole, op: Operation) -> bool:
@@ -95,25 +96,28 @@ def _positions(role: WarpRole, op: PositionsOp) -> None:
 
 
 def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
-    source, target = held(role, op.tile), fragment_of(role, op.result)
+    _lazy(role, op.result, _spread(role, op, held(role, op.tile)))
+
+
+def _spread(role: WarpRole, op: BroadcastOp, source: Value) -> Callable[[Emitter, SSAValue], SSAValue]:
+    """Makes an element of a broadcast of what lies as its operand."""
+    target = fragment_of(role, op.result)
     if role.chunk is not None:
         each = FLAT // per_chunk(source.fragment.axes) if source.fragment.axes else target.count
-        _lazy(role, op.result, lambda emit, i: element(role, source, emit.part(i, each)))
-        return
+        return lambda emit, i: element(role, source, emit.part(i, each))
     rank = tile_type(op.result).rank
     along_last = tuple(int(position == rank - 1) for position in op.positions)
     mixed = len(op.positions) > 1 and rank > len(op.positions)
     if mixed or (len(target.axes) == 2 and source.fragment.axes not in ((), along_last)):
         raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
-        _lazy(role, op.result, lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0)))
-        return
+        return lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0))
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
         by_row = source.fragment.axes == (0,)
         return element(role, source, (row_number if by_row else column_number)(emit, target, index))
 
-    _lazy(role, op.result, at)
+    return at
 
 
 def _clip(role: WarpRole, op: ClipOp) -> None:
@@ -152,6 +156,9 @@ def compute(role: WarpRole, op: Operation) -> bool:
 
 def of_elements(role: WarpRole, op: Operation) -> Callable[[Emitter, SSAValue], SSAValue]:
     """Makes an element of the result of an element-wise operation."""
+    quotient = divided(role, op, lambda broadcast, source: _spread(role, broadcast, source))
+    if quotient is not None:
+        return quotient
     sources = [as_elements(role, operand) for operand in op.operands]
     return lambda emit, i: apply(emit, op, type(op), [element(role, source, i) for source in sources])
 
