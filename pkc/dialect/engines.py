@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from pkc.dialect.attributes import Role
 from pkc.dialect.pk import context
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
+from pkc.dialect.walks import walk
 
 RESTARTS = "pk.restarts"
 """Argument attribute of counters: they count from zero in each launch, and are zero when it begins on their rank."""
@@ -32,7 +33,7 @@ def on_sms(kernel: KernelOp) -> Iterator[Operation]:
     """Every operation inside a kernel that SMs run."""
     for op in kernel.body.block.ops:
         if not is_engine(op):
-            yield from op.walk()
+            yield from walk(op)
 
 
 def restarts(kernel: KernelOp, signal: BlockArgument) -> bool:

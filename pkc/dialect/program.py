@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.attributes import Role, RoleAttr, number_on
 from pkc.dialect.types import ArrayType, BlockType, TileType
+from pkc.dialect.walks import Walked
 
 NAME = "pk.name"
 """Argument attribute: the parameter's name in the source."""
@@ -99,7 +100,7 @@ IN_ORDER = "in_order"
 
 
 @irdl_op_definition
-class KernelOp(IRDLOperation):
+class KernelOp(Walked, IRDLOperation):
     """One kernel: every rank runs its body. Arguments are arrays, signals and `f32` or `i32` scalars."""
 
     name = "pk.kernel"
@@ -218,7 +219,7 @@ def packed(op: Operation) -> bool:
 
 
 @irdl_op_definition
-class TasksOp(IRDLOperation):
+class TasksOp(Walked, IRDLOperation):
     """Independent work items: the body runs once for each combination of indices below `counts`, in no order.
 
     pk.tasks (%i, %j) in (%rows, %columns) { ... }
@@ -293,7 +294,7 @@ class TasksOp(IRDLOperation):
 
 
 @irdl_op_definition
-class RoleOp(IRDLOperation):
+class RoleOp(Walked, IRDLOperation):
     """What one role does; all roles of a kernel run at the same time."""
 
     name = "pk.role"

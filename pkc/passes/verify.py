@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.machine import InstructionOp, RegistersOp, kind_type
+from pkc.dialect.walks import walk
 from pkc.location import span_of
 from pkc.passes.errors import InvalidOperation, UsedBeforeDefined
 from pkc.targets.target import target_of
@@ -50,7 +51,7 @@ def verify(module: ModuleOp) -> None:
 
 def findings(module: ModuleOp) -> Iterator[Diagnostic]:
     """What is wrong with a module; verifiers are asked only when every operand is defined, as they rely on it."""
-    order = {op: number for number, op in enumerate(module.walk())}
+    order = {op: number for number, op in enumerate(walk(module))}
     undefined = [
         UsedBeforeDefined(span_of(op.location), op.name, number + 1)
         for op in order

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.machine import AWAITS, ONE, PLACE, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PrivateType
+from pkc.dialect.walks import walk
 from pkc.dialect.words import RANK, ROW
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.build import add_parameter
@@ -71,7 +72,7 @@ class BoundWaits(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         branches = role_branches(kernel)
-        found = [(op, ONE in branch.attributes) for branch in branches for op in branch.walk() if self._replaces(op)]
+        found = [(op, ONE in branch.attributes) for branch in branches for op in walk(branch) if self._replaces(op)]
         if not found:
             return
         threads = kernel.attributes[THREADS]

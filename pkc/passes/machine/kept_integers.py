@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.machine import InstructionOp
+from pkc.dialect.walks import walk
 from pkc.passes.analysis.dependence import ancestors, maker
 from pkc.passes.machine.emit import UNROLL
 
@@ -21,7 +22,7 @@ def kept_integers(branch: Operation) -> int:
     instructions, dimensions and ranks in constant memory, conditions in predicates, and descriptors of MMAs, of 64
     bits, in registers that a warp has once.
     """
-    loops = dict.fromkeys(_loop_around(op) for op in branch.walk() if _is_mma(op))
+    loops = dict.fromkeys(_loop_around(op) for op in walk(branch) if _is_mma(op))
     return max((len(_kept(loop)) for loop in loops if loop is not None), default=0)
 
 
@@ -45,7 +46,7 @@ def _kept(loop: Operation) -> set[SSAValue]:
 
 
 def _from_outside(loop: Operation) -> Iterator[SSAValue]:
-    inside = set(loop.walk())
+    inside = set(walk(loop))
     for op in inside:
         yield from (value for value in op.operands if maker(value) not in inside)
 

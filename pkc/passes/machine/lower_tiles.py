@@ -20,6 +20,7 @@ from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
+from pkc.dialect.walks import walk
 from pkc.location import span_of
 from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.dependence import roles_around
@@ -221,7 +222,7 @@ def _prefetch_maps(kernel: KernelOp, body: Block, first: Block) -> None:
     """Prefetch the tensor maps first: else the first copy by each waits for memory twice."""
     block = Block()
     emit, seen = Emitter(block, kernel.location, target_of(kernel)), set[tuple[object, ...]]()
-    for op in [op for outer in body.ops for op in outer.walk() if isinstance(op, TensorMapOp)]:
+    for op in [op for outer in body.ops for op in walk(outer) if isinstance(op, TensorMapOp)]:
         key = (op.array, op.box, op.swizzle, op.split)
         if key not in seen:
             seen.add(key)
