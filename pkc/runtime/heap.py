@@ -2,13 +2,19 @@
 
 One range of virtual addresses has a segment for each rank, `stride` bytes apart. So the rank is one more dimension of
 an array, in tensor maps and in addresses. A segment has room for a GPU's whole memory; physical memory is mapped as
-allocations need it. With one process for each GPU every process reserves such a range, and maps the memory of the
-others, which it gets as file descriptors. Memory is ordinary device memory; no multicast object is ever made.
+allocations need it, in chunks, and unmapped when all at the end is free. Memory is ordinary device memory; no multicast
+object is ever made.
+
+With one process for each GPU every process reserves such a range, and maps the memory of the others, which it gets as
+file descriptors. A rank's own memory grows without the others; theirs is mapped when a launch first reaches it, which
+they take part in anyway. It shrinks without them too: a GPU has its memory back when the last process has unmapped it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pkc.diagnostics import PkcError
@@ -20,6 +26,18 @@ from pkc.runtime.offsets import Offsets
 
 LEAST_GROWTH = 64 << 20
 _MIB = 1 << 20
+
+
+@dataclass
+class _Chunk:
+    """What the heap has grown by at once, on each rank: from the offset `start` on."""
+
+    start: int
+    size: int
+    mapped: list[int] = field(default_factory=list[int])
+    """Addresses, one for each rank whose memory is mapped."""
+    descriptor: int | None = None
+    """The memory of this rank for other processes, until it is exchanged for theirs."""
 
 
 class Heap:
@@ -35,12 +53,12 @@ class Heap:
         self.stride: int = 1 << (most - 1).bit_length()
         self.base = int(driver.cuMemAddressReserve(self.stride * ranks, self._unit, 0, 0))
         self._offsets = Offsets()
-        self._mapped: list[tuple[int, int]] = []
+        self._chunks: list[_Chunk] = []
 
     def allocate(self, count: int) -> int:
         """The offset of `count` new bytes, a multiple of 1024; their content is undefined.
 
-        With several processes all must call this together whenever the heap grows. Raises `PkcError`.
+        All processes must call this and the other methods in the same order; it waits for none. Raises `PkcError`.
         """
         lacking = self._offsets.lacking(count)
         if lacking:
@@ -50,6 +68,23 @@ class Heap:
     def free(self, offset: int) -> None:
         """Free what was allocated at `offset`."""
         self._offsets.give(offset)
+
+    def share(self) -> None:
+        """Map the memory that other processes have added since: before a launch reaches it. Waits for all of them.
+
+        Raises `PkcError`, also if another rank has no room.
+        """
+        for chunk in self._chunks:
+            if self._group is not None and chunk.descriptor is not None:
+                self._exchange(self._group, chunk)
+
+    def trim(self) -> int:
+        """Give back the memory behind all that is in use, and return how many bytes these were on each rank. No kernel
+        of this process may still use what was freed there; other processes are not waited for."""
+        before = self._offsets.size
+        while self._chunks and self._offsets.shrink(self._chunks[-1].start):
+            self._drop(self._chunks.pop())
+        return before - self._offsets.size
 
     def address(self, rank: int, offset: int) -> int:
         """The address of an offset on a rank, as this process sees it."""
@@ -62,10 +97,16 @@ class Heap:
 
     def close(self) -> None:
         """Unmap everything. No kernel may run on any rank."""
-        for address, size in self._mapped:
-            self._driver.cuMemUnmap(address, size)
+        for chunk in self._chunks:
+            self._drop(chunk)
+        self._chunks.clear()
         self._driver.cuMemAddressFree(self.base, self.stride * self.ranks)
-        self._mapped.clear()
+
+    def _drop(self, chunk: _Chunk) -> None:
+        for address in chunk.mapped:
+            self._driver.cuMemUnmap(address, chunk.size)
+        if chunk.descriptor is not None:
+            os.close(chunk.descriptor)
 
     def _gpus(self) -> Sequence[int]:
         return sorted(set(self.devices.values()))
@@ -80,16 +121,29 @@ class Heap:
         return properties
 
     def _grow(self, size: int) -> None:
-        handles = self._create(size) if self._group is None else self._exchange(self._group, size)
+        chunk = _Chunk(self._offsets.size, size)
+        try:
+            handles = self._create(size)
+        except PkcError:
+            if self._group is not None:  # the others look for it when they share theirs
+                self.share()
+                self._group.agree(_growth(size))
+            raise
+        if self._group is not None:
+            chunk.descriptor = self._driver.cuMemExportToShareableHandle(handles[self._group.rank], self._fd, 0)
+        self._chunks.append(chunk)
+        self._map(chunk, handles)
+        self._offsets.extend(size)
+
+    def _map(self, chunk: _Chunk, handles: Mapping[int, Any]) -> None:
         access = [self._access(device) for device in self._gpus()]
         for rank, handle in sorted(handles.items()):
-            address = self.address(rank, self._offsets.size)
-            self._driver.cuMemMap(address, size, 0, handle, 0)
-            self._mapped.append((address, size))
-            self._driver.cuMemSetAccess(address, size, access, len(access))
+            address = self.address(rank, chunk.start)
+            self._driver.cuMemMap(address, chunk.size, 0, handle, 0)
+            chunk.mapped.append(address)
+            self._driver.cuMemSetAccess(address, chunk.size, access, len(access))
             # The mapping keeps the memory.
             self._driver.cuMemRelease(handle)
-        self._offsets.extend(size)
 
     def _access(self, device: int) -> Any:
         api = self._driver.api
@@ -121,32 +175,24 @@ class Heap:
         numbers = (size, self._offsets.size, free, total)
         return PkcError(GpuMemory(NOWHERE, device, *(number // _MIB for number in numbers)))
 
-    def _exchange(self, group: Group, size: int) -> dict[int, Any]:
-        """New memory of this rank and of all others, one rank for each process."""
-        failure: PkcError | None = None
-        local: dict[int, Any] = {}
-        given: list[list[int]] = []
+    def _exchange(self, group: Group, chunk: _Chunk) -> None:
+        """Map the memory of all other ranks, one rank for each process."""
+        assert chunk.descriptor is not None
+        given = group.agree(_growth(chunk.size), [chunk.descriptor])
         try:
-            local = self._create(size)
-            given = [[self._driver.cuMemExportToShareableHandle(local[group.rank], self._fd, 0)]]
-        except PkcError as error:
-            failure = error
-        try:
-            given = group.agree(f"enlarges the symmetric heap by {size // _MIB} MiB", *given)
-            if failure is not None:
-                raise failure
             without = [rank for rank, found in enumerate(given) if not found]
             if without:
-                raise PkcError(OtherRankFailed(NOWHERE, size // _MIB, without[0]))
+                raise PkcError(OtherRankFailed(NOWHERE, chunk.size // _MIB, without[0]))
             others = {rank: found[0] for rank, found in enumerate(given) if rank != group.rank}
-            return local | {
-                rank: self._driver.cuMemImportFromShareableHandle(descriptor, self._fd)
-                for rank, descriptor in others.items()
-            }
-        except PkcError:
-            for handle in local.values():
-                self._driver.cuMemRelease(handle)
-            raise
+            imported = self._driver.cuMemImportFromShareableHandle
+            self._map(chunk, {rank: imported(descriptor, self._fd) for rank, descriptor in others.items()})
+            chunk.descriptor = None
         finally:
-            for found in given:
-                close_all(found)
+            for rank, found in enumerate(given):
+                if rank != group.rank or chunk.descriptor is None:
+                    close_all(found)
+
+
+def _growth(size: int) -> str:
+    """What a rank says whose heap has grown."""
+    return f"enlarges the symmetric heap by {size // _MIB} MiB"

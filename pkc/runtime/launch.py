@@ -141,8 +141,9 @@ class LoadedKernel:
             return self._prepare(bound, stream)
 
     def _prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
-        if self.mesh.group is not None:
-            self._agree(f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}", self.mesh.group)
+        group, new = self.mesh.group, ""
+        if group is not None:
+            new = self._agree(f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}", group)
         shown = bound.dims
         bound = replace(bound, dims=shown | self._implied_dims) if self._implied_dims else bound
         key = tuple(bound.dims.items()) if self._takes_turns else ()
@@ -151,15 +152,20 @@ class LoadedKernel:
         if memory is None:
             self._check_capture(stream)
             memory = self._memory[key] = self._allocate(bound.dims)
+        if new:
+            self.mesh.heap.share()
+            self._agreed.add(new)
         starts = tuple(self._start(at, rank, bound, memory, shown) for at, rank in enumerate(self.mesh.local))
         if first and self._beside is not None:
             self._beside.try_out([start.work for start in starts if start.work is not None])
         return starts
 
-    def _agree(self, what: str, group: Group) -> None:
-        if what not in self._agreed:
-            group.agree(what)
-            self._agreed.add(what)
+    def _agree(self, what: str, group: Group) -> str:
+        """Wait for all ranks at the first launch of this kind; `what` it is, or nothing if it is not the first."""
+        if what in self._agreed:
+            return ""
+        group.agree(what)
+        return what
 
     def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that

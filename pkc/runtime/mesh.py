@@ -169,6 +169,15 @@ class Mesh:
             raise PkcError(ImpossibleArray(NOWHERE, problem))
         return Array(self, extents, name, layout, shard, zigzag=zigzag)
 
+    def trim(self) -> int:
+        """Give memory of freed arrays back to the GPUs, where nothing behind them is in use: how many bytes on each
+        rank. All ranks must do so, in the same order, and wait for none.
+
+        No kernel of this process may still use these arrays, on whatever stream. Raises `PkcError`.
+        """
+        self.check()
+        return self.heap.trim()
+
     def zeroed(self, count: int) -> int:
         """The offset in the heap, a multiple of 1024, of `count` new bytes, zero on all ranks. Raises `PkcError`.
 

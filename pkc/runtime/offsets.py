@@ -18,6 +18,15 @@ class Offsets:
         self._insert(self.size, count)
         self.size += count
 
+    def shrink(self, end: int) -> bool:
+        """Remove all from `end` on, if it is free."""
+        start, length = self._free[-1] if self._free else (self.size, 0)
+        if start > end or start + length < self.size:
+            return False
+        self._free[-1:] = [(start, end - start)] if start < end else []
+        self.size = end
+        return True
+
     def lacking(self, count: int) -> int:
         """By how many bytes the end must grow so that `count` bytes fit; 0 if they do."""
         count = _rounded(count)

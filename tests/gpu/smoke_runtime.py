@@ -212,14 +212,20 @@ def launch_cost(mesh: Mesh) -> str:
 
 
 def heap_grows(mesh: Mesh) -> None:
-    """The heap grows while older arrays stay in place."""
+    """The heap grows and shrinks while older arrays stay in place."""
     work = Exchange(mesh)
-    arrays = [mesh.empty((100 << 20,), "bf16") for _ in range(3)]
-    for array in arrays:
-        array.free()
+    for _ in range(2):
+        for array in [mesh.empty((100 << 20,), "bf16") for _ in range(3)]:
+            array.free()
+        if mesh.trim() < 256 << 20:
+            raise Failure("no memory is given back")
     work.launch(2)
     mesh.synchronize()
     work.check(2)
+    again = Exchange(mesh)
+    again.launch(2)
+    mesh.synchronize()
+    again.check(2)
 
 
 def hang(mesh: Mesh) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from pkc.runtime.driver import Driver
 from pkc.runtime.group import Group, Job, job
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
-from tests.runtime.fake import SPAN, Api
+from tests.runtime.fake import SPAN, UNIT, Api
 
 STRIDE = 1 << 38
 SIGNALS = Artifact(
@@ -89,23 +90,37 @@ def _open_files() -> int:
 
 
 def _heap(rank: int) -> Any:
-    api = Api(gpus=3)
+    """Rank 0 makes, frees and trims before the others do, and waits for none of them."""
+    api, done = Api(gpus=3), Path(tempfile.gettempdir(), os.environ["TORCHELASTIC_RUN_ID"])
     mesh = Mesh.from_torchrun(driver=Driver(api))
-    first, second = mesh.empty((16 << 20,), "f32"), mesh.empty((8,), "f32")
+    deadline = time.monotonic() + 60
+    while rank and not done.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     files = _open_files()
+    first, second = mesh.empty((16 << 20,), "f32"), mesh.empty((8,), "f32")
+    large = mesh.empty((64 << 20,), "f32")
+    large.free()
+    trimmed, own = mesh.trim(), dict(api.mapped)
+    done.touch()
     mesh.empty((64 << 20,), "f32")
+    mesh.heap.share()
     left = _open_files() - files
+    done.unlink(missing_ok=True)
     place = (mesh.local[0].rank, mesh.local[0].device)
-    return place, api.mapped, set(map(tuple, api.access.values())), (first.offset, second.offset), left
+    offsets = (first.offset, second.offset, large.offset)
+    return place, (trimmed, own), api.mapped, set(map(tuple, api.access.values())), offsets, left
 
 
 def test_every_process_maps_the_memory_of_all() -> None:
     starts = (0, 64 << 20, 128 << 20)
-    for rank, (place, mapped, access, offsets, left) in enumerate(in_processes(_heap, 3)):
+    for rank, (place, (trimmed, own), mapped, access, offsets, left) in enumerate(in_processes(_heap, 3)):
         assert place == (rank, rank)
+        assert trimmed == (192 << 20) + UNIT, "the array begins in what stays"
+        assert own == {SPAN + rank * STRIDE + start: rank for start in starts[:2]}
         assert mapped == {SPAN + other * STRIDE + start: other for other in range(3) for start in starts}
         assert access == {(rank,)}
-        assert offsets == (0, 64 << 20)
+        assert offsets == (0, 64 << 20, (64 << 20) + 1024)
         assert left == 0, "descriptors are closed"
 
 
@@ -114,6 +129,7 @@ def _no_room(rank: int) -> Any:
     mesh = Mesh.from_torchrun(driver=Driver(api))
     try:
         mesh.empty((1,), "f32")
+        mesh.heap.share()
     except PkcError as error:
         return str(error), api.handles
     return None
@@ -131,6 +147,7 @@ error[PK834]: the symmetric heap cannot grow by 64 MiB: rank 1 has no room
 def _different(rank: int) -> Any:
     mesh = Mesh.from_torchrun(driver=Driver(Api()))
     mesh.empty(((1 + (rank == 2)) << 26,), "f32")
+    mesh.heap.share()
 
 
 def test_ranks_that_differ() -> None:
@@ -195,6 +212,7 @@ def _overlapping(rank: int) -> Any:
             api.mapped.clear()
             mesh = Mesh.of_job(Job(members.index(rank), len(members), rank, name), members, driver=Driver(api))
             meshes.append((mesh, LoadedKernel(SIGNALS, mesh), mesh.empty((8, 8), "f32")))
+            mesh.heap.share()
             found[members] = (mesh.local[0].rank, mesh.local[0].device, sorted(set(api.mapped.values())))
     for _, kernel, array in (*meshes, *meshes):
         kernel({"C": array})
@@ -243,9 +261,9 @@ def _launch(rank: int) -> Any:
 def test_launches_are_agreed_on_when_they_are_new() -> None:
     for told, launches, text in in_processes(_launch, 2):
         assert told[:4] == [
-            "enlarges the symmetric heap by 64 MiB",
             "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0",
             "has zeroed memory for counters",
+            "enlarges the symmetric heap by 64 MiB",
             "launches copy (5ace2a28) with M=8, K=8, `C` at 0x400",
         ]
         assert launches == 4, "the fifth is refused before it begins"

@@ -86,6 +86,24 @@ def test_the_heap_grows_when_it_must() -> None:
     assert 256 << 20 <= sizes[-1] + (64 << 20) - 1024 < (256 << 20) + UNIT + 1024
 
 
+def test_memory_is_given_back() -> None:
+    """Where nothing behind it is in use."""
+    api = Api(gpus=2)
+    mesh = Mesh.single_process(driver=Driver(api))
+    arrays = [mesh.empty((16 << 20,), "f32") for _ in range(3)]
+    assert mesh.trim() == 0
+    arrays[1].free()
+    assert mesh.trim() == 0
+    arrays[2].free()
+    assert mesh.trim() == 128 << 20
+    assert sorted(api.mapped) == [SPAN, SPAN + STRIDE]
+    assert mesh.empty((1,), "f32").offset == 64 << 20
+    mesh.close()
+    assert api.mapped == {}
+    with pytest.raises(PkcError, match="PK857"):
+        mesh.trim()
+
+
 def test_freed_memory_is_used_again() -> None:
     mesh = Mesh.single_process(driver=Driver(Api()))
     first = mesh.empty((1000,), "bf16")
