@@ -225,14 +225,14 @@ def _inference() -> Iterator[Case]:
 
 
 def _long_rows() -> Iterator[Case]:
-    """Rows in pieces, with a rest of any length."""
+    """Rows in pieces, with a rest of any length, and in clusters of CTAs."""
     sizes: Sizes = lambda ranks: [{"M": 1}, {"M": 150}]  # noqa: E731
-    for length, row in ((151936, ""), (32768, ""), (4480, "1024"), (1000, "256"), (333, "64")):
+    pieces = ((4480, {"row": "1024"}), (1000, {"row": "256"}), (333, {"row": "64"}))
+    for length, given in ((151936, {}), (32768, {}), *pieces, (8768, {"cluster": "8"}), (4096, {"cluster": "2"})):
         for name, body in LONG_ROWS.items():
             text = f"kernel {name}(X: bf16[M, {length}], w: bf16[{length}], Y: bf16[M, {length}], Z: f32[M]):\n"
             for head in ("tasks(M)", "tasks(blocks(M, 4))"):
                 whole = f"{text}    for m in {head}:\n{body.replace('LENGTH', str(length))}"
-                given = {"row": row} if row else {}
                 yield Case(f"rows of {length}: {name}, {head}", whole, sizes, given, alone=True)
 
 

@@ -86,6 +86,16 @@ def test_rows_too_long_for_a_cta_are_divided() -> None:
     assert "<151936 by 16384>" in str(found.module)
 
 
+def test_rows_too_long_for_a_cta_lie_in_several_if_they_are_needed_again() -> None:
+    """In as few CTAs as have room for the row of the next task too."""
+    text = "kernel k(X: bf16[M, 151936], w: bf16[151936], Y: bf16[M, 151936]):\n    for m in tasks(M):\n"
+    text += "        x = cast(X[m, :], f32)\n        Y[m, :] = x * rsqrt(rowsum(x * x)) * w[:]\n"
+    found = compile_program(parse_text(Source("k.pk", text)), level="roles")
+    (remark,) = (remark for remark in found.remarks if remark.step == "fit")
+    assert remark.reason.startswith("its rows lie in several CTAs: cluster=8: `k` needs")
+    assert "cluster = 8 : i64, spread = 151936 : i64" in str(found.module)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -12,14 +12,14 @@ from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import CLUSTER, SPREAD, KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, PositionsOp, SplatOp, tile_type
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
 from pkc.dialect.types import ArrayType, BlockType, PrivateType, TileType, dtype_bytes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import target_of
 
-_BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, BroadcastOp, FullOp, SplatOp, PositionsOp, LoadOp, StoreOp)
+_BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, ClipOp, BroadcastOp, FullOp, SplatOp, PositionsOp, LoadOp, StoreOp)
 """Operations on long rows of which each CTA carries out its part; reductions are of `OPERATIONS` too."""
 
 _SHORTEST = 512
