@@ -206,7 +206,7 @@ def test_internal_error_is_a_diagnostic(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("lost a tile\nand more")
 
-    monkeypatch.setattr("pkc.driver.compiler.load_program", broken)
+    monkeypatch.setattr("pkc.driver.programs.load_program", broken)
     monkeypatch.setattr("sys.argv", ["pkc", "compile", "two words.pk"])
     (folder / "reports").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder / "reports"))
@@ -232,7 +232,7 @@ def test_internal_error_without_room_for_a_report(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("lost a tile")
 
-    monkeypatch.setattr("pkc.driver.compiler.load_program", broken)
+    monkeypatch.setattr("pkc.driver.programs.load_program", broken)
     monkeypatch.setattr("tempfile.tempdir", str(folder / "nowhere"))
     assert main(["compile", "double.pk"]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
@@ -259,7 +259,7 @@ def test_interrupt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pkc.driver.compiler.load_program", interrupted)
+    monkeypatch.setattr("pkc.driver.programs.load_program", interrupted)
     assert main(["compile", "double.pk"]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
 
