@@ -180,3 +180,20 @@ def test_the_least_integer_is_an_int() -> None:
     printed = print_kernel(compile_program(program, level="machine").kernel)
     assert "(-2147483647 - 1)" in printed
     assert "-2147483648" not in printed
+
+
+def test_rows_that_a_thread_copies_share_their_swizzle() -> None:
+    """Those of a thread of two warps lie multiples of eight rows apart, after which the pattern repeats."""
+    text = """\
+kernel rows(X: bf16[T, H], R: i32[P], W: bf16[H, N], Y: bf16[P, N]):
+    for p, n in tasks(blocks(P, 128), blocks(N, 64)):
+        acc = zeros(f32, p, n)
+        for h in blocks(H, 64):
+            acc += gather(X, R[p], h) @ W[h, n]
+        Y[p, n] = acc
+"""
+    compiled = compile_program(parse_text(Source("rows.pk", text)), level="machine")
+    whole, _, _ = print_kernel(compiled.kernel).rpartition("load_global_b16(")  # the last ones are element by element
+    copying = whole.rpartition("< 1024; ")[2]
+    assert copying.count("copy_shared_v4_where(") == 16
+    assert copying.count(" ^ (") == 1

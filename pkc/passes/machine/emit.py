@@ -143,6 +143,13 @@ class Emitter:
         """a modulo b, of an a that is not negative: a mask if it can be."""
         return self.bit_and(a, b - 1) if b & (b - 1) == 0 else self.modulo(a, b)
 
+    def congruent(self, a: SSAValue, b: int) -> SSAValue:
+        """What has the same rest modulo a power of two b as a: of a constant that is added last, only its own rest."""
+        if not isinstance(a.owner, arith.AddiOp):
+            return a
+        added = constant_of(a.owner.rhs)
+        return a if added is None else self.plus(a.owner.lhs, added % b)
+
     def bit_and(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         return self._integer(arith.AndIOp, a, b)
 

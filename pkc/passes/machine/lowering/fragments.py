@@ -367,7 +367,8 @@ def shared_address(
     panel = emit.part(columns, layout.columns)
     inside = emit.times(emit.rest(columns, layout.columns), size)
     if layout.swizzle:
-        swizzle = emit.bit_and(emit.part(rows, layout.lines), layout.width // 16 - 1)
+        chunks = layout.width // 16
+        swizzle = emit.bit_and(emit.part(emit.congruent(rows, layout.lines * chunks), layout.lines), chunks - 1)
         chunk = emit.bit_xor(emit.right(inside, 4), swizzle)
         inside = emit.plus(emit.left(chunk, 4), emit.bit_and(inside, 15))
     start = emit.plus(emit.times(panel, layout.panel_bytes), emit.times(rows, layout.width))
