@@ -177,8 +177,8 @@ def _float(kind: str, modifiers: list[str], *values: Array) -> Array:
             return np.where(nearest > found, np.nextafter(nearest, np.float32(-np.inf)), nearest)
         return nearest
     if kind == "max" or kind == "min":
-        assert "NaN" in modifiers
-        return (np.maximum(a, b) if kind == "max" else np.minimum(a, b)).astype(np.float32)
+        number, other = (np.fmax, np.maximum) if kind == "max" else (np.fmin, np.minimum)  # without NaN if one is none
+        return (other if "NaN" in modifiers else number)(a, b).astype(np.float32)
     made = {
         "add": lambda: a + b,
         "sub": lambda: a - b,

@@ -204,14 +204,13 @@ PLAIN: tuple[Instruction, ...] = (
         "sigmoid_f32",
         ("f32",),
         "f32",
-        # e to the power -a is 2 to the power t, t rounded, times 1 + d of what that has left of -a. Beyond 88 it is 0
-        # beside 1, beyond -88 its reciprocal is. A division by instructions that branch would leave threads waiting
-        # for each element.
-        'float x, e, r; asm("min.NaN.f32 %0, %1, 0f42B00000;" : "=f"(x) : "f"(a));'
-        ' asm("max.NaN.f32 %0, %0, 0fC2B00000;" : "+f"(x)); const float t = x * -1.44269502f;'
-        " const float d = fmaf(t, 1.904654e-09f, fmaf(t, -0.693147182f, -x));"
-        ' asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(t));'
-        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + fmaf(e, d, e))); return r;',
+        # e to the power -a is 2 to the power t, t rounded, times 1 + d of what that has left of -a. Where t is so large
+        # that d is anything or NaN, that power is 0 or infinite, if no factor changes its sign. A division by
+        # instructions that branch would leave threads waiting for each element.
+        "const float t = a * -1.44269502f; const float d = fmaf(t, 1.904654e-09f, fmaf(t, -0.693147182f, -a));"
+        ' float e, f, r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(t));'
+        ' asm("max.f32 %0, %1, 0f3F000000;" : "=f"(f) : "f"(1.0f + d));'
+        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(fmaf(e, f, 1.0f))); return r;',
         "1 / (1 + e to the power -a)",
         "pk.sigmoid",
     ),
