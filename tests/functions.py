@@ -128,7 +128,7 @@ def program(op: type[Operation], element: Attribute, *, positive: bool = False) 
         condition = f"not {x} < {w}" if issubclass(op, Unary) else f"{x} < {w} {word} {x} > 0"
         text = f"where({condition}, {x}, {w})"
     elif issubclass(op, Unary):
-        text = f"{word}({x})" if word.isidentifier() else f"{word}{x}"
+        text = f"{word}({x})"
     else:
         text = f"{word}({x}, {w})" if word.isidentifier() else f"{x} {word} {w}"
     second = f"W: {kind}[M, N], " if w in text else ""

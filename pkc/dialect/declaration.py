@@ -84,13 +84,16 @@ def function(
     ulps: int = ULPS,
     falls: bool = False,
     flushes: bool = False,
+    centred: bool = False,
 ) -> Callable[[type[_Op]], type[_Op]]:
     """Declares a function of one f32 that rises wherever it is defined, or (`falls`) falls from infinity at zero.
 
     `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends of the
-    interval of the operand. If it `flushes`, it is positive, and its results below the normal numbers may be 0.
+    interval of the operand. If it `flushes`, it is positive, and its results below the normal numbers may be 0. If it
+    is `centred`, at 0.5, it may be off by as many ulps of what it differs from that. A `word` that is no name is what
+    stands in a program in front of the operand: for what passes make of several operations.
     """
-    real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls, flushes=flushes)
+    real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls, flushes=flushes, centred=centred)
     return operation(word, f32, value=value, real=real, ulps=ulps, flushes=flushes)
 
 

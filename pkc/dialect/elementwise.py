@@ -145,6 +145,13 @@ class SigmoidOp(Unary):
     name = "pk.sigmoid"
 
 
+@function("0.5 + 0.5 * tanh", in_f64(lambda a: 0.5 + 0.5 * np.tanh(a)), centred=True)
+class StepTanhOp(Unary):
+    """(1 + tanh(a)) / 2"""
+
+    name = "pk.step_tanh"
+
+
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)
 class NotOp(Unary):
     """Logical negation"""

@@ -43,7 +43,7 @@ def by_rule(rule: Rule, corners: Corners, limit: float = MOST) -> Bound:
     return bound
 
 
-def rounded(value: Values, error: Error, unit: float, step: float = 0.0) -> Values:
+def rounded(value: Values, error: Error, unit: float, step: Values | float = 0.0) -> Values:
     """The error after one more rounding of a value."""
     size = np.abs(value)
     if error is not None:
@@ -219,17 +219,28 @@ def greatest(function: Callable[..., Values]) -> Bound:
 
 
 def function_bound(
-    function: Callable[[Values], Values], grown: Growth, ulps: int, *, falls: bool, flushes: bool = False
+    function: Callable[[Values], Values],
+    grown: Growth,
+    ulps: int,
+    *,
+    falls: bool,
+    flushes: bool = False,
+    centred: bool = False,
 ) -> Bound:
-    """The bound of a function that rises, or falls from infinity at zero, and is accurate to `ulps`.
+    """The bound of a function that rises, or falls from infinity at zero, and is accurate to `ulps`: of its own, or if
+    it is `centred` also of what it differs by from 0.5.
 
     If it `flushes`, it is positive, and 0 is right too wherever a result below the normal numbers is.
     """
-    unit, step = _function_error(ulps)
+    unit, least = _function_error(ulps)
+
+    def beside(value: Values) -> Values | float:
+        """What may come to the error that is relative to a value."""
+        return least + unit * np.maximum(0.5 - 2 * value, 0.0) if centred else least
 
     def corners(a: Ends) -> Ends:
         low, high = (a.high, a.low) if falls else a
-        found = ranges.widened(Ends(function(low), function(high)), unit, step)
+        found = ranges.widened(Ends(function(low), function(high)), unit, beside(function(low)))
         if flushes:
             found = Ends(np.where(found.low < NORMAL, 0.0, found.low), found.high)
         # The infinity at zero has the sign of the zero, which no interval knows.
@@ -237,7 +248,8 @@ def function_bound(
         return Ends(np.where(open_, -np.inf, found.low), np.where(open_, np.inf, found.high))
 
     def rule(value: Values, a: Bounded) -> Error:
-        error = rounded(value, None if a.error is None else grown(value, a), unit, step)
+        growth = None if a.error is None else grown(value, a)
+        error = rounded(value, growth, unit, beside(value if growth is None else value - growth))
         return np.where(value - error < NORMAL, np.maximum(error, value), error) if flushes else error
 
     return by_rule(rule, corners)

@@ -156,7 +156,7 @@ def nearest(found: Ends, element: Attribute = f32) -> Ends:
     return Ends(np.where(between, -np.inf, low), np.where(between, np.inf, high))
 
 
-def widened(found: Ends, unit: float, step: float) -> Ends:
+def widened(found: Ends, unit: float, step: Values | float) -> Ends:
     """Both ends moved outward by an error, but not over zero; infinities stay."""
     low, high = found
     below = low - _finite_or_zero(np.abs(low) * unit + step)

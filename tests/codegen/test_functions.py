@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import DivOp, Exp2Op, ExpOp, Log2Op
+from pkc.dialect.elementwise import DivOp, Exp2Op, ExpOp, Log2Op, StepTanhOp
 from pkc.dialect.types import f32
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen import ptx
@@ -53,9 +53,14 @@ def test_an_instruction_is_as_accurate_as_the_language_says(name: str) -> None:
     [
         (ExpOp, 'float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a * 1.4426950408889634f)); return r;'),
         (Log2Op, 'float r; asm("lg2.approx.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;'),
+        (
+            StepTanhOp,
+            'float e, r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(a * -2.88538f));'
+            ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e)); return r;',
+        ),
         (DivOp, 'float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b)); return a * r;'),
     ],
-    ids=["exp", "log2", "div"],
+    ids=["exp", "log2", "step", "div"],
 )
 def test_what_is_not_accurate_is_found(kind: type[Operation], body: str) -> None:
     assert wrong(kind, body) > 1000

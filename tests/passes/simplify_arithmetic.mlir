@@ -1,13 +1,14 @@
 // RUN: pkc-opt %s -p pk-simplify-arithmetic | filecheck %s
 
-// 1 + tanh(x) is 2 sigmoid(2 x). Powers of two are multiplied with other constants, also across a product: of the GELU
-// by tanh no factor is left but that of the sigmoid. A tanh that something else uses stays, and so do constants whose
-// product would be rounded.
+// 1 + tanh(x) is twice a step from 0 to 1. Powers of two are multiplied with other constants, also across a product: of
+// the GELU by tanh no factor is left but that of the operand. A tanh that something else uses stays, and so do constants
+// whose product would be rounded, or that differ.
 // CHECK-LABEL: pk.kernel @gelu
 // CHECK:       %[[X:.*]] = pk.load
-// CHECK-NEXT:  %[[C:.*]] = pk.full 3.000000e+00
-// CHECK-NEXT:  %[[U:.*]] = pk.mul %[[C]], %[[X]]
-// CHECK-NEXT:  %[[S:.*]] = pk.sigmoid %[[U]]
+// CHECK-NEXT:  pk.full 5.000000e-01
+// CHECK-NEXT:  %[[C:.*]] = pk.full 1.500000e+00
+// CHECK-NEXT:  %[[U:.*]] = pk.mul %[[X]], %[[C]]
+// CHECK-NEXT:  %[[S:.*]] = pk.step_tanh %[[U]]
 // CHECK-NEXT:  %[[Y:.*]] = pk.mul %[[X]], %[[S]]
 // CHECK-NEXT:  pk.store %[[Y]]
 // CHECK-NEXT:  %[[ONE:.*]] = pk.full 1.000000e+00
@@ -18,6 +19,11 @@
 // CHECK-NEXT:  %[[Q:.*]] = pk.mul %[[THIRD]], %[[P]]
 // CHECK-NEXT:  %[[R:.*]] = pk.mul %[[THIRD]], %[[Q]]
 // CHECK-NEXT:  pk.store %[[R]]
+// CHECK-NEXT:  %[[STEP:.*]] = pk.step_tanh %[[X]]
+// CHECK-NEXT:  pk.store %[[STEP]]
+// CHECK-NEXT:  pk.tanh
+// CHECK-NEXT:  pk.full 2.500000e-01
+// CHECK-NOT:   pk.step_tanh
 pk.kernel @gelu(%X: !pk.private<[N], f32> {pk.name = "X"}, %Y: !pk.private<[N], f32> {pk.name = "Y"}) {
   %i = arith.constant 0 : index
   %b = pk.block[%i] : !pk.block<N by 8>
@@ -39,4 +45,13 @@ pk.kernel @gelu(%X: !pk.private<[N], f32> {pk.name = "X"}, %Y: !pk.private<[N], 
   %q = pk.mul %third, %p : !pk.tile<8xf32>
   %r = pk.mul %third, %q : !pk.tile<8xf32>
   pk.store %r, %Y[%b : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+  %v = pk.tanh %x : !pk.tile<8xf32>
+  %hv = pk.mul %v, %half : !pk.tile<8xf32>
+  %d = pk.add %hv, %half : !pk.tile<8xf32>
+  pk.store %d, %Y[%b : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+  %w = pk.tanh %x : !pk.tile<8xf32>
+  %quarter = pk.full 0.25 : f32 : !pk.tile<8xf32>
+  %hw = pk.mul %w, %quarter : !pk.tile<8xf32>
+  %e = pk.add %hw, %half : !pk.tile<8xf32>
+  pk.store %e, %Y[%b : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }

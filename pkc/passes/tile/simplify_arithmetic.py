@@ -15,7 +15,7 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 
-from pkc.dialect.elementwise import AddOp, MulOp, SigmoidOp, TanhOp
+from pkc.dialect.elementwise import AddOp, MulOp, StepTanhOp, TanhOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import f32
 from pkc.passes.canonicalize import located_walker
@@ -31,10 +31,9 @@ class SimplifyArithmetic(ModulePass):
         %u = pk.mul %h, %x : !pk.tile<128x256xf32>
         %g = pk.mul %u, %s : !pk.tile<128x256xf32>
 
-    After, where %two is 2:
+    After:
 
-        %v = pk.mul %two, %x : !pk.tile<128x256xf32>
-        %t = pk.sigmoid %v : !pk.tile<128x256xf32>
+        %t = pk.step_tanh %x : !pk.tile<128x256xf32>
         %g = pk.mul %x, %t : !pk.tile<128x256xf32>
 
     At the tile level alone, whose bits the levels below keep.
@@ -43,22 +42,26 @@ class SimplifyArithmetic(ModulePass):
     name = "pk-simplify-arithmetic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        patterns = GreedyRewritePatternApplier([SigmoidOfTanh(), FoldPowersOfTwo()], ctx=ctx)
+        patterns = GreedyRewritePatternApplier([StepOfTanh(), FoldPowersOfTwo()], ctx=ctx)
         located_walker(patterns, clean=True).rewrite_module(op)
 
 
-class SigmoidOfTanh(RewritePattern):
-    """1 + tanh(x) is 2 sigmoid(2 x), which loses nothing where tanh is near -1, and is cheaper: the GELU by tanh."""
+class StepOfTanh(RewritePattern):
+    """1 + tanh(x), and a power of two times that, by a step from 0 to 1, which loses nothing where tanh is near -1, and
+    is cheaper: the GELU by tanh."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
-        for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            tanh = other.owner
-            if isinstance(tanh, TanhOp) and other.has_one_use() and _constant(one) == 1.0:
-                two = FullOp(2.0, tile_type(op.result))
-                inside = MulOp(two, tanh.tile)
-                sigmoid = SigmoidOp(inside)
-                rewriter.replace(op, (two, inside, sigmoid, MulOp(two, sigmoid)))
+        for number, other in ((_constant(op.lhs), op.rhs), (_constant(op.rhs), op.lhs)):
+            if number is None or not _is_power_of_two(number) or not other.has_one_use():
+                continue
+            factor, tanh = (1.0, other) if isinstance(other.owner, TanhOp) else _factor(other)
+            if factor == number and tanh is not None and isinstance(tanh.owner, TanhOp) and tanh.has_one_use():
+                made: list[Operation] = [StepTanhOp(tanh.owner.tile)]
+                if number != 0.5:
+                    made.append(FullOp(2 * number, tile_type(op.result)))
+                    made.append(MulOp(made[1], made[0]))
+                rewriter.replace(op, made)
                 return
 
 

@@ -214,6 +214,15 @@ PLAIN: tuple[Instruction, ...] = (
         "1 / (1 + e to the power -a)",
         "pk.sigmoid",
     ),
+    Instruction(
+        "step_tanh_f32",
+        ("f32",),
+        "f32",
+        'float e, r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(a * -2.88539004f));'
+        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e)); return r;',
+        "(1 + tanh(a)) / 2, which is 1 / (1 + e to the power -2 a)",
+        "pk.step_tanh",
+    ),
     pure("sqrt_f32", ("f32",), "f32", "sqrt.rn.f32 %0, %1;", "square root, to nearest", "pk.sqrt"),
     pure("divide", ("f32", "f32"), "f32", "div.full.f32 %0, %1, %2;", "a / b, 2 ulp", "pk.div"),
     pure("reciprocal", ("f32",), "f32", "rcp.rn.f32 %0, %1;", "1 / a, to nearest"),

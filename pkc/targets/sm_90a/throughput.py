@@ -27,6 +27,7 @@ _RATES: dict[str, Rate] = {
     "pk.rsqrt": Rate(2, 1, _COUNTED),
     "pk.sqrt": Rate(10, 1, _COUNTED),
     "pk.sigmoid": Rate(7, 2, _COUNTED),
+    "pk.step_tanh": Rate(2, 2, _COUNTED),
     "pk.div": Rate(7, 1, _COUNTED),
     # A division of integers is a subroutine with a reciprocal.
     "pk.floordiv": Rate(25, 1, 0.5),
