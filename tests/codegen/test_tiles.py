@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pkc.codegen.build import build_kernel, machine_level
+from pkc.dialect.machine import InstructionOp
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.types import PrivateType, i32
 from pkc.driver.compiler import Compiled, compile_program
@@ -189,6 +190,14 @@ def test_an_epilogue_needs_no_registers_beside_the_accumulators(name: str) -> No
     found = compile_program(parse_text(Source("tiles.pk", EPILOGUES[name])), level="roles")
     assert not [remark for remark in found.remarks if remark.step == "fit"]
     assert not build_kernel(found.kernel).warnings
+
+
+@pytest.mark.parametrize(("name", "load", "times"), [("gemm_residual_f32", "v2", 1), ("gemm_gate_mul", "b32", 4)])
+def test_neighbours_come_out_of_a_stage_together(name: str, load: str, times: int) -> None:
+    """In the body of an unrolled loop, for two neighbours or for the four pairs of a matrix."""
+    kernel = machine_level(compiled(EPILOGUES[name], sizes_of(EPILOGUES[name], ALIGNED), "roles").kernel)
+    found = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
+    assert [one for one in found if one.startswith("load_shared")] == [f"load_shared_{load}"] * times
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from pkc.passes.machine.lowering.fragments import (
     element,
     fill,
     fragment_of,
+    has_pairs,
     held,
     per_chunk,
     row_number,
@@ -148,7 +149,9 @@ def compute(role: WarpRole, op: Operation) -> bool:
         _fold(role, op)
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
         make = of_elements(role, op)
-        _compute(role, op.results[0], lambda i: make(role.emit, i))
+        staged = (role.tiles.get(operand) for operand in op.operands)
+        pairs = any(isinstance(tile, Staged) and has_pairs(tile, fragment_of(role, op.results[0])) for tile in staged)
+        _compute(role, op.results[0], lambda i: make(role.emit, i), 1 + pairs)
     else:
         return False
     return True
@@ -163,9 +166,9 @@ def of_elements(role: WarpRole, op: Operation) -> Callable[[Emitter, SSAValue], 
     return lambda emit, i: apply(emit, op, type(op), [element(role, source, i) for source in sources])
 
 
-def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValue]) -> None:
+def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValue], at_once: int = 1) -> None:
     target = allocate(role, fragment_of(role, value), tile_type(value).element_type, value.name_hint)
-    fill(role, target, make)
+    fill(role, target, make, at_once)
     role.tiles[value] = target
 
 

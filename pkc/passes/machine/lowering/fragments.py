@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pkc.dialect.machine import b32
@@ -153,12 +153,14 @@ def allocate(role: WarpRole, fragment: Fragment, element_type: Attribute, hint: 
     return RegisterTile(role.emit.registers(count, kind, hint), fragment, element_type)
 
 
-def fill(role: WarpRole, target: RegisterTile, make: Callable[[SSAValue], SSAValue]) -> None:
-    """Write every element of a tile: `make` gives the one at an index."""
+def fill(role: WarpRole, target: RegisterTile, make: Callable[[SSAValue], SSAValue], at_once: int = 1) -> None:
+    """Write every element of a tile: `make` gives the one at an index, of so many neighbours one after the other."""
     emit = role.emit
     if not target.packed:
-        with emit.loop(0, target.fragment.count, unroll=True) as i:
-            emit.set(make(i), target.registers, i)
+        with emit.loop(0, target.fragment.count // at_once, unroll=True) as number:
+            first = emit.times(number, at_once)
+            for i in [first, *(emit.plus(first, more) for more in range(1, at_once))]:
+                emit.set(make(i), target.registers, i)
         return
     name = f"pack_{PACKED[target.element_type]}"
     with emit.loop(0, target.fragment.count // 2, unroll=True) as pair:
@@ -305,8 +307,15 @@ def is_in_tile(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue 
 def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
     if in_chunks(fragment, tile.layout, dtype_bytes(tile.type.element_type)) and not tile.transposed:
         return _chunks_from_stage(role, tile, fragment)
+    pairs: dict[tuple[Block, SSAValue], SSAValue] = {}
 
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
+        even, odd = _in_pair(index) if has_pairs(tile, fragment) else (None, 0)
+        if even is not None:
+            if (emit.block, even) not in pairs:
+                at = row(role, fragment, even), column(role, fragment, even)
+                pairs[emit.block, even] = _load_pair(emit, tile, at)
+            return _of_pair(emit, tile.type.element_type, pairs[emit.block, even], odd)
         rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
         columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
         if fragment.cut:
@@ -320,6 +329,37 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
         return read_shared(emit, tile, rows, columns)
 
     return LazyTile(fragment, tile.type.element_type, read)
+
+
+def has_pairs(tile: Staged, fragment: Fragment) -> bool:
+    """Whether a thread's elements of a staged tile are pairs of neighbours, beside MMAs."""
+    return fragment.axes == (0, 1) and not (fragment.lanes or fragment.flat or fragment.cut or tile.transposed)
+
+
+def _load_pair(emit: Emitter, tile: Staged, at: tuple[SSAValue, SSAValue]) -> SSAValue:
+    """Two neighbours of a staged tile, of which `at` is the first: two registers, or, of 16 and 8 bits, one."""
+    size = dtype_bytes(tile.type.element_type)
+    place = shared_address(emit, tile.address, tile.layout, size, at)
+    if size < 4:
+        return emit.value("load_shared_b32" if size > 1 else "load_shared_b8x2", place)
+    both = emit.registers(2, b32)
+    emit.do("load_shared_v2", both, place)
+    return both
+
+
+def _of_pair(emit: Emitter, kind: Attribute, pair: SSAValue, odd: int) -> SSAValue:
+    """One of two neighbours."""
+    if kind in PACKED:
+        return emit.value(f"{'high' if odd else 'low'}_{PACKED[kind]}", pair)
+    return emit.value("float_bits" if kind == f32 else "int_bits", emit.get(pair, odd))
+
+
+def _in_pair(index: SSAValue) -> tuple[SSAValue | None, int]:
+    """The index of the first of two neighbours, if it is known to be even, and which of them this one is."""
+    odd = isinstance(index.owner, arith.AddiOp) and constant_of(index.owner.rhs) == 1
+    even = index.owner.operands[0] if odd and isinstance(index.owner, arith.AddiOp) else index
+    twice = isinstance(even.owner, arith.MuliOp) and constant_of(even.owner.rhs) == 2
+    return (even if twice else None), int(odd)
 
 
 def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> RegisterTile:
