@@ -21,8 +21,9 @@ TILES = (
 )
 """Sizes that no example says, by dimension."""
 
-MEANT = {"gemm_fp8_blocks": {"N", "K"}}
-"""Dimensions whose blocks have the size that the program says because its arrays do: one scale for each."""
+MEANT = {"gemm_fp8_blocks": {"N", "K"}, "moe_combine": {"T"}}
+"""Dimensions whose blocks have the size that the program says because its arrays do, one scale for each, or that a pass
+chooses, as the program has none."""
 
 RANKS = 3
 
