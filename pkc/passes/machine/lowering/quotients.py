@@ -20,6 +20,7 @@ from pkc.passes.machine.lowering.fragments import (
     fragment_of,
     held,
 )
+from pkc.remarks import missed
 
 _MANY = 8
 """Elements that a thread divides by one, from which on a reciprocal is worth its instructions."""
@@ -32,14 +33,19 @@ def divided(
     nothing where that is no gain.
 
     The product with a reciprocal, rounded to nearest, is as accurate as the quotient. Of divisors near the ends of the
-    range it would not be: these are multiplied by a power of two first, and so is the product.
+    range it would not be: these are multiplied by a power of two first, and so is the product. A tile that takes half
+    of a thread's registers leaves none for that.
     """
     broadcast = op.rhs.owner if isinstance(op, DivOp) else None
     known = all(role.emit.target.instruction(name) is not None for name in ("reciprocal", "divisor_scale"))
     if not isinstance(op, DivOp) or not isinstance(broadcast, BroadcastOp) or role.chunk is not None or not known:
         return None
     emit, divisors = role.emit, held(role, broadcast.tile)
-    if fragment_of(role, op.result).count < _MANY * divisors.fragment.count:
+    quotients = fragment_of(role, op.result).count
+    if quotients < _MANY * divisors.fragment.count:
+        return None
+    if 2 * quotients > emit.target.arch.thread_registers:
+        missed("pk-lower-tiles", op, "each element is divided: no registers are left for reciprocals beside the tile")
         return None
     inverses, scales = (allocate(role, divisors.fragment, f32, None) for _ in range(2))
     with emit.loop(0, divisors.fragment.count, unroll=True) as index:
