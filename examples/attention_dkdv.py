@@ -33,12 +33,12 @@ def attention_dkdv(
             h = g * group + i
             for q in blocks(S, 64):  # keys are rows: what is computed are left operands, in registers
                 s = K[b, g, kv] @ Q[b, h, q].T
-                dp = V[b, g, kv] @ dO[b, h, q].T
+                dp = V[b, g, kv] @ dO[b, h, q].T - delta[b, h, q]
                 if causal:  # the last row sees all keys, also where S and T differ
                     s = where(positions(kv) <= positions(q) + (T - S), s, -inf)
                 p = exp2(s * k - L[b, h, q])
                 dv += cast(p, bf16) @ dO[b, h, q]
-                dk += cast(p * (dp - delta[b, h, q]), bf16) @ Q[b, h, q]
+                dk += cast(p * dp, bf16) @ Q[b, h, q]
         dV[b, g, kv] = dv
         dK[b, g, kv] = dk * (k * 0.6931471805599453)  # scale includes log2(e)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerAttr, LocationAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
@@ -18,7 +20,7 @@ from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import AddOp, CompareOp
+from pkc.dialect.elementwise import AddOp, CompareOp, NegOp, SubOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
@@ -101,6 +103,45 @@ class AccumulateInMma(RewritePattern):
                 return
 
 
+class SubtractInMma(RewritePattern):
+    """mma(a, b, 0) - x is mma(a, b, -x) where x is a row or a column, of which few elements are negated.
+
+    Only where nothing but what makes x stands between them: the MMA is not to begin later.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SubOp, rewriter: PatternRewriter) -> None:
+        mma, spread = op.lhs.owner, op.rhs.owner
+        if not isinstance(mma, MmaOp) or mma.parent is not op.parent or not op.lhs.has_one_use():
+            return
+        start = mma.acc.owner
+        if not isinstance(start, FullOp) or start.constant != 0 or not isinstance(spread, BroadcastOp):
+            return
+        if all(other in _needed(op.rhs) for other in _between(mma, op)):
+            negated = NegOp(spread.tile)
+            again = BroadcastOp(negated, spread.positions, tile_type(op.rhs))
+            rewriter.replace(op, (negated, again, MmaOp(mma.a, mma.b, again)))
+
+
+def _between(first: Operation, last: Operation) -> Iterator[Operation]:
+    """The operations between two of a block."""
+    op = first.next_op
+    while op is not None and op is not last:
+        yield op
+        op = op.next_op
+
+
+def _needed(value: SSAValue) -> set[Operation]:
+    """What a value is computed from."""
+    found, todo = set[Operation](), [value]
+    while todo:
+        op = todo.pop().owner
+        if isinstance(op, Operation) and op not in found:
+            found.add(op)
+            todo += op.operands
+    return found
+
+
 class TransposeOperands(RewritePattern):
     """The transpose of what is computed element by element is computed from transposed operands, down to loads, whose
     stages can be read either way. Operands of MMAs stay: they are staged as they are computed."""
@@ -155,6 +196,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     DropIdentityCast(),
     DropClipOfLoad(),
     AccumulateInMma(),
+    SubtractInMma(),
 )
 """Those of the dialect. Each keeps the meaning of a program, most of them to the bit, none with less accuracy."""
 

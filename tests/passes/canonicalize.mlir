@@ -83,3 +83,34 @@ pk.kernel @fold(%X: !pk.private<[N, 9], f32> {pk.name = "X"}, %t: f32 {pk.name =
   %s = pk.splat %t : f32 -> !pk.tile<f32>
   pk.store %s, %X[%two, %five : index, index] : !pk.tile<f32>, !pk.private<[N, 9], f32>
 }
+
+// A row is subtracted by the MMA in front of it: it begins with the row, negated. Not where it would begin behind
+// something else, nor from a tile that is no row.
+// CHECK-LABEL: pk.kernel @subtract
+// CHECK:       %[[N:.*]] = pk.neg %d
+// CHECK-NEXT:  %[[R:.*]] = pk.broadcast %[[N]] axes [1]
+// CHECK-NEXT:  %[[S:.*]] = pk.mma %a, %a, %[[R]] :
+// CHECK-NEXT:  %[[P:.*]] = pk.mma
+// CHECK-NEXT:  pk.exp2 %[[S]]
+// CHECK-NEXT:  pk.broadcast %d
+// CHECK-NEXT:  pk.sub %[[P]]
+// CHECK-NEXT:  %[[Q:.*]] = pk.mma
+// CHECK-NEXT:  pk.sub %[[Q]]
+pk.kernel @subtract(%A: !pk.private<[8, 8], bf16> {pk.name = "A"}, %X: !pk.private<[8, 8], f32> {pk.name = "X"}, %D: !pk.private<[8], f32> {pk.name = "D"}) {
+  %i = arith.constant 0 : index
+  %b = pk.block[%i] : !pk.block<8 by 8>
+  %a = pk.load %A[%b, %b : !pk.block<8 by 8>, !pk.block<8 by 8>] : !pk.private<[8, 8], bf16> -> !pk.tile<8x8xbf16>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %o = pk.mma %a, %a, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  %d = pk.load %D[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  %r = pk.broadcast %d axes [1] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %s = pk.sub %o, %r : !pk.tile<8x8xf32>
+  %p = pk.mma %a, %a, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  %e = pk.exp2 %s : !pk.tile<8x8xf32>
+  %r2 = pk.broadcast %d axes [1] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %t = pk.sub %p, %r2 : !pk.tile<8x8xf32>
+  %q = pk.mma %a, %a, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  %u = pk.sub %q, %e : !pk.tile<8x8xf32>
+  %v = pk.mul %t, %u : !pk.tile<8x8xf32>
+  pk.store %v, %X[%b, %b : !pk.block<8 by 8>, !pk.block<8 by 8>] : !pk.tile<8x8xf32>, !pk.private<[8, 8], f32>
+}

@@ -116,3 +116,41 @@ pk.kernel @added(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
     %end = pk.neg %ra : !pk.tile<64x64xf32>
   }
 }
+
+// -----
+
+// An MMA that adds to what the iteration computes begins when all before it are complete: its registers are written.
+// CHECK-LABEL: pk.kernel @begins_with_a_row
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = pk.mma_issue %x, %q, %nil :
+// CHECK-NEXT: %n = pk.neg %x1 :
+// CHECK-NEXT: %r = pk.broadcast %n
+// CHECK-NEXT: %s = pk.mma_wait %[[S]] left 0 :
+// CHECK-NEXT: %[[D:.*]] = pk.mma_issue %x, %q, %r :
+// CHECK-NEXT: %p = pk.exp2 %s :
+// CHECK-NEXT: %d = pk.mma_wait %[[D]] left 0 behind %p :
+pk.kernel @begins_with_a_row(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %steps = pk.block_count <K by 64>
+  %0 = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role consumer {
+    %nil = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+    %x = pk.full 2.000000e+00 : bf16 : !pk.tile<64x64xbf16>
+    %x1 = pk.full 2.000000e+00 : f32 : !pk.tile<64xf32>
+    %ra = scf.for %i = %zero to %steps step %one iter_args(%a0 = %nil) -> (!pk.tile<64x64xf32>) {
+      %q = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+      %s = pk.mma %x, %q, %nil : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %n = pk.neg %x1 : !pk.tile<64xf32>
+      %r = pk.broadcast %n axes [1] : !pk.tile<64xf32> -> !pk.tile<64x64xf32>
+      %d = pk.mma %x, %q, %r : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %p = pk.exp2 %s : !pk.tile<64x64xf32>
+      %e = pk.mul %p, %d : !pk.tile<64x64xf32>
+      %g = pk.cast %e : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
+      %a1 = pk.mma %g, %q, %a0 : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>>
+      scf.yield %a1 : !pk.tile<64x64xf32>
+    }
+    %end = pk.add %ra, %ra : !pk.tile<64x64xf32>
+  }
+}

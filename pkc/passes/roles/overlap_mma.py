@@ -10,7 +10,7 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseOp
-from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, MmaOp, MmaWaitOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, FullOp, MmaIssueOp, MmaOp, MmaWaitOp, tile_type
 from pkc.dialect.transfers import mma_operand_stage
 from pkc.dialect.types import TileType, f32
 from pkc.passes.analysis.dependence import ancestors
@@ -29,8 +29,8 @@ class OverlapMma(KernelPass):
     attention are five MMAs, of which two can begin at once.
 
     MMAs keep their order. They move up, with the stages that they consume, in front of what is computed between; the
-    release of a stage moves down behind the wait for the MMAs that read it. All else keeps its order. An iteration ends
-    when its MMAs are complete.
+    release of a stage moves down behind the wait for the MMAs that read it. All else keeps its order. An MMA that adds
+    to what the iteration computes begins when all before it are complete, and an iteration ends when its MMAs are.
 
     Before:
 
@@ -124,11 +124,17 @@ class _Schedule:
             mma = self._pending.pop(0)
             for op in self._missing(mma):
                 self._put(op)
+            if self._is_computed(mma.acc):
+                self._wait_for(*self._issued)
             issue = MmaIssueOp(mma.a, mma.b, mma.acc)
             issue.location = mma.location
             self._order.append(issue)
             self._done.add(mma)
             self._issued[mma] = issue
+
+    def _is_computed(self, acc: SSAValue) -> bool:
+        """Whether instructions of this iteration write what an MMA adds to: compilers let them wait for all MMAs."""
+        return isinstance(acc.owner, Operation) and acc.owner.parent is self._body and not isinstance(acc.owner, FullOp)
 
     def _is_ready(self, mma: MmaOp) -> bool:
         needed = [*self._missing(mma), mma]
