@@ -27,6 +27,9 @@ _TMA_ROW = 4
 _NARROW = 64
 """Elements of heads of which an SM has three blocks of rows."""
 
+_BESIDE = 2**28
+"""Scores from which on it is worth two events that SMs go on with one gradient when they are done with the other."""
+
 LOG2E = math.log2(math.e)
 
 
@@ -95,13 +98,20 @@ class AttentionBackward:
         self.delta = Launch(delta, ("dO", "O", "delta"), {})
         self.of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
         self.of_keys = Launch(of_keys, ("Q", "K", "V", "dO", "L", "delta", "dK", "dV"), fixed)
+        self._beside = torch.cuda.Stream(q.device) if batch * heads * rows * keys >= _BESIDE else None
 
     def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
         q, k, v, grad, out, logs = map(as_kernels_read, (q, k, v, grad, out, logs))
         delta, found = torch.empty_like(logs), [torch.empty_like(tensor) for tensor in (q, k, v)]
         self.delta(grad, out, delta)
+        here = torch.cuda.current_stream(q.device)
+        if self._beside is not None:
+            self._beside.wait_stream(here)
         self.of_rows(q, k, v, grad, logs, delta, found[0])
-        self.of_keys(q, k, v, grad, logs, delta, *found[1:])
+        with torch.cuda.stream(self._beside):
+            self.of_keys(q, k, v, grad, logs, delta, *found[1:])
+        if self._beside is not None:
+            here.wait_stream(self._beside)
         return tuple(found)
 
 

@@ -131,6 +131,34 @@ def attended_in_graphs(job: Job) -> str:
     return "20 replays"
 
 
+def beside_each_other(job: Job) -> str:
+    """Gradients of many scores, whose kernels run on two streams: those of one stream, and of replays of a graph."""
+    torch = job.torch
+    if job.device == "cpu":
+        return "not on a CPU"
+    q, k, v, grad = (job.draw(seed, 1, 4, 8192, 64)[job.rank] for seed in (60, 61, 62, 63))
+    out, sums = job.operators.attention(q, k, v)
+
+    def gradients(heads: slice) -> list[Any]:
+        given = (tensor[:, heads].contiguous() for tensor in (grad, q, k, v, out, sums))
+        return list(job.operators.attention_backward(*given))
+
+    each = [gradients(slice(head, head + 1)) for head in range(4)]
+    expected = [torch.cat(parts, 1) for parts in zip(*each, strict=True)]
+    found = [gradients(slice(None)) for _ in range(5)]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found.append(gradients(slice(None)))
+    for tensor in found[-1]:
+        tensor.zero_()
+    for _ in range(5):
+        graph.replay()
+    torch.cuda.synchronize()
+    if not all(torch.equal(one, other) for some in found for one, other in zip(some, expected, strict=True)):
+        raise Failure("two streams give something else")
+    return f"{len(found)} times"
+
+
 def unattended(job: Job) -> str:
     """What no operator attends to."""
     q, k = job.draw(58, 1, 4, 8, 16)[job.rank], job.draw(59, 1, 3, 8, 16)[job.rank]

@@ -22,7 +22,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.gpu import present, processes, shared
-from tests.gpu.attention import asked, attended, attended_in_graphs, spread, unattended
+from tests.gpu.attention import asked, attended, attended_in_graphs, beside_each_other, spread, unattended
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused
@@ -228,6 +228,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     spread,
     asked,
     attended_in_graphs,
+    beside_each_other,
     layered_attention,
     routed,
     same_bits,
