@@ -91,9 +91,7 @@ class AttentionBackward:
         shorter = {"tile_T": "96"} if causal else {}
         delta = loaded(place, kernels.example("attention_delta", _name(q)), own, {"D": features})
         of_rows = loaded(place, kernels.example("attention_dq", _name(q)), dims, constants, shorter)
-        # Addresses that tasks share cost the MMAs less than the next task's keys are worth, where all blocks are whole.
-        single = {} if causal else {"task_stages": "1"}
-        of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants, single)
+        of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants)
         fixed = {"scale": scale * LOG2E}
         self.delta = Launch(delta, ("dO", "O", "delta"), {})
         self.of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
