@@ -271,10 +271,6 @@ IN_FLIGHT = "in_flight"
 the loop none is."""
 
 
-STAGGERED = "staggered"
-"""On an MMA in pieces: in the first iteration of its loop, each warpgroup issues it behind the one before. From then on
-they are out of step."""
-
 PIECES = "pieces"
 """On `pk.mma` in front of a chain: how many pieces it is computed in, of its rows and then of their columns, each when
 the chain needs it, so that only one of them has registers."""

@@ -137,11 +137,11 @@ pk.kernel @ends() {
 
 // Beside the accumulator there is room for half of a product: the MMA is computed in two pieces, the first as soon as
 // its operands are there, while the scales are awaited, the other when the chain needs it, so that its stages are
-// released behind the chain. Two warpgroups get out of step, one has none beside it.
+// released behind the chain.
 // CHECK-LABEL: pk.kernel @pieces
 // CHECK: scf.for
 // CHECK: %[[A:.*]], %[[B:.*]] = pk.consume
-// CHECK-NEXT: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64, staggered}
+// CHECK-NEXT: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64}
 // CHECK-NEXT: %[[S:.*]] = pk.consume %1
 // CHECK-NEXT: pk.broadcast %[[S]] axes [0]
 // CHECK-NEXT: pk.release %1
@@ -195,9 +195,9 @@ pk.kernel @alone() {
 // A product of which no warpgroup has several times the rows of an MMA is computed in pieces of its columns, as few as
 // fit beside the accumulator.
 // CHECK-LABEL: pk.kernel @columns
-// CHECK: pk.mma {{.*}} {pieces = 2 : i64, staggered}
+// CHECK: pk.mma {{.*}} {pieces = 2 : i64}
 // CHECK-LABEL: pk.kernel @fewer_registers
-// CHECK: pk.mma {{.*}} {pieces = 4 : i64, staggered}
+// CHECK: pk.mma {{.*}} {pieces = 4 : i64}
 pk.kernel @columns() {
   %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
   pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {

@@ -26,22 +26,3 @@ pk.kernel @roles() {
     %z = arith.constant 0 : index
   }
 }
-
-// -----
-
-// Warpgroups that get out of step have one more each: one where they begin together, one for each behind another.
-// CHECK-LABEL: pk.kernel @staggered
-// CHECK: pk.role consumer warps 12 {{.*}}first_barrier = 1 : i64
-// CHECK: pk.role storer warps 2 {{.*}}first_barrier = 8 : i64
-pk.kernel @staggered() {
-  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<384x64xbf16>, !pk.tile<64x128xbf16>>
-  pk.role consumer warps 12 attributes {group = "compute"} {
-    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<384x128xf32>
-    %a, %b = pk.consume %0 : !pk.channel<!pk.tile<384x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<384x64xbf16>, !pk.tile<64x128xbf16>
-    %p = pk.mma %a, %b, %zero {pieces = 2 : i64, chain = 0 : i64, staggered} : !pk.tile<384x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<384x128xf32>
-    pk.release %0 : !pk.channel<!pk.tile<384x64xbf16>, !pk.tile<64x128xbf16>>
-  }
-  pk.role storer warps 2 attributes {group = "compute"} {
-    %z = arith.constant 0 : index
-  }
-}

@@ -17,8 +17,8 @@ FIRST_BARRIER = "first_barrier"
 class PlanBarriers(KernelPass):
     """Number the named barriers of all roles, one behind the other; number 0 is for all threads of a CTA.
 
-    A role of several warps has one for all of them, then one for each of its warpgroups, then those by which warpgroups
-    whose MMAs come in pieces get out of step. A number is for one set of warps, in CTAs that communicate, too.
+    A role of several warps has one for all of them, then one for each of its warpgroups. A number is for one set of
+    warps, in CTAs that communicate, too.
 
     Before:
 

@@ -11,7 +11,7 @@ from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType, ConsumeOp
-from pkc.dialect.tile import STAGGERED, AnyMmaOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
@@ -131,11 +131,8 @@ def barriers(roles: list[RoleOp], target: Target) -> int:
 
 def barriers_of(role: RoleOp, size: int) -> int:
     """Named barriers of a role with warpgroups of `size` warps: one for all its warps, if there are several; one for
-    each warpgroup, unless these are single warps; where warpgroups get out of step, one at which they begin and one for
-    each that follows another."""
-    groups = warpgroups_of(role, size)
-    staggered = any(STAGGERED in op.attributes for op in role.walk())
-    return (warps_of(role) > 1) + groups + groups * staggered
+    each warpgroup, unless these are single warps."""
+    return (warps_of(role) > 1) + warpgroups_of(role, size)
 
 
 def warpgroups_of(role: RoleOp, size: int) -> int:

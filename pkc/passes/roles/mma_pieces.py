@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ConsumeOp, ReleaseOp
 from pkc.dialect.tile import (
     PIECES,
-    STAGGERED,
     FullOp,
     MmaOp,
     TransposeOp,
@@ -33,24 +31,15 @@ def split_mmas(role: RoleOp, name: str) -> None:
     """Let MMAs that begin with zeros, and whose products a chain alone uses, be computed in pieces: as many as each
     warpgroup has times the rows of an MMA, and of their columns as few as fit into the registers. The first runs from
     where its operands are there, while what else the chain needs is awaited, each other one in the chain, behind the
-    elements of the one before.
-
-    In a loop the warpgroups are `staggered`: each begins behind the one before, so that tensor cores have work while
-    the threads of one of them compute. The pass `name` says where they are not.
+    elements of the one before. Tensor cores have work meanwhile if there are other warpgroups; the pass `name` says
+    where there are none.
     """
     for mma in [op for op in role.walk() if isinstance(op, MmaOp) and not pieces_of(op)]:
         chain = _chain_of_users(mma)
         if chain and _begins_with_zeros(mma) and not in_flight(mma) and _choose_pieces(role, mma):
             _split(mma, chain)
-            _stagger(mma, _warpgroups(role), name)
-
-
-def _stagger(mma: MmaOp, warpgroups: int, name: str) -> None:
-    reason = "there is one warpgroup" if warpgroups == 1 else "it stands in no loop"
-    if warpgroups > 1 and isinstance(mma.parent_op(), scf.ForOp):
-        mma.attributes[STAGGERED] = UnitAttr()
-    else:
-        missed(name, mma, f"tensor cores are idle while its product is used: {reason}")
+            if _warpgroups(role) == 1:
+                missed(name, mma, "tensor cores are idle while its product is used: there is one warpgroup")
 
 
 def _warpgroups(role: RoleOp) -> int:

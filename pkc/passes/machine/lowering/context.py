@@ -173,8 +173,6 @@ class WarpRole:
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
     unroll: int = 1
     """Of a loop inside that one: how many iterations load before the first of them computes."""
-    first_iteration: SSAValue | None = None
-    """Of the loop around, if it has MMAs in pieces: whether this is its first iteration."""
     words: int = 0
     """Where in shared memory its warps hand each other what they have of a row."""
     exchanged: SSAValue | None = None

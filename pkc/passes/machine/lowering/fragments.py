@@ -404,7 +404,7 @@ def shared_address(
 ) -> SSAValue:
     """The address of an element of a staged tile: `at` is its row and column, `size` its bytes."""
     rows, columns = at
-    panel = emit.part(columns, layout.columns)
+    panel = emit.part(columns, layout.columns) if layout.panels > 1 else emit.const(0)
     inside = emit.times(emit.rest(columns, layout.columns), size)
     if layout.swizzle:
         chunks = layout.width // 16

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from pkc.dialect.machine import SubviewOp
-from pkc.dialect.tile import STAGGERED, AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
+from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name, f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, warp_mma
-from pkc.passes.machine.lowering.context import Staged, WarpRole, spare_barrier, warpgroup
+from pkc.passes.machine.lowering.context import Staged, WarpRole, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.targets.target import Operands
 
@@ -102,8 +101,7 @@ def in_pieces(role: WarpRole, op: MmaOp) -> None:
         return emit.get(registers, emit.modulo(index, each))
 
     role.tiles[op.result] = fragments.PieceTile(fragment, f32, element, registers=registers)
-    with _one_behind_the_other(role) if STAGGERED in op.attributes else nullcontext():
-        issue_piece(role, op, 0)
+    issue_piece(role, op, 0)
 
 
 def issue_piece(role: WarpRole, op: MmaOp, number: int) -> None:
@@ -122,27 +120,6 @@ def finish_piece(role: WarpRole, op: MmaOp) -> None:
     assert isinstance(tile, fragments.PieceTile)
     role.emit.do("wgmma_wait_0")
     role.emit.do(f"wgmma_done_{tile.fragment.count // pieces_of(op)}", tile.registers)
-
-
-def begin_together(role: WarpRole) -> None:
-    """In front of a loop with staggered MMAs: no warpgroup is a loop ahead."""
-    role.emit.do(f"sync_{spare_barrier(role, role.threads.warpgroups)}_of_{role.threads.count}")
-
-
-@contextmanager
-def _one_behind_the_other(role: WarpRole) -> Generator[None]:
-    """The first MMAs of a loop: those of each warpgroup are issued behind those of the one before, and so run behind
-    them. From then on tensor cores have work while the threads of one warpgroup compute."""
-    emit, groups, first = role.emit, role.threads.warpgroups, role.first_iteration
-    assert first is not None
-    pair, group = 2 * role.threads.arch.warpgroup * role.threads.arch.warp, warpgroup(role)
-    for behind in range(1, groups):
-        with emit.when(emit.both(first, emit.compare("eq", group, behind))):
-            emit.do(f"sync_{spare_barrier(role, groups + behind)}_of_{pair}")
-    yield
-    for behind in range(1, groups):
-        with emit.when(emit.both(first, emit.compare("eq", group, behind - 1))):
-            emit.do(f"arrive_{spare_barrier(role, groups + behind)}_of_{pair}")
 
 
 @dataclass(frozen=True)

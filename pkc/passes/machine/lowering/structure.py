@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, coordinates, counters, deferred, fences, inverse, program, roles
-from pkc.dialect.tile import STAGGERED, MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
+from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.machine.lowering import (
     accesses,
@@ -143,19 +143,13 @@ def _for(role: WarpRole, op: scf.ForOp) -> None:
     first, last, step = (role.known[x] for x in (op.lb, op.ub, op.step))
     if role.unroll > 1:
         first = _unrolled(role, op, carried, (first, last, step))
-    staggered = any(STAGGERED in inner.attributes for inner in body.ops)
-    if staggered:
-        mma.begin_together(role)
-    outer = role.first_iteration
     with emit.loop(first, last, step) as index:
-        role.first_iteration = emit.compare("eq", index, first) if staggered else None
         index.name_hint = body.args[0].name_hint
         role.known[body.args[0]] = index
         for argument, target in zip(body.args[1:], carried, strict=True):
             _bind(role, argument, target)
         lower_block(role, body)
         _yield(role, body, carried)
-    role.first_iteration = outer
     for result, target in zip(op.results, carried, strict=True):
         _bind(role, result, target)
     if issued := [inner for inner in body.ops if isinstance(inner, MmaOp) and in_flight(inner)]:
