@@ -15,6 +15,12 @@ from pkc.dialect.program import verify_indices
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, i32
 
+PARTS = 4
+"""Parts of a table that may be counted by themselves."""
+
+BOUNDS = 2 + 2 * PARTS
+"""Numbers that are kept of each row: where its entries begin and end, and what its parts were counted to have."""
+
 
 @irdl_op_definition
 class InvertOp(IRDLOperation):
@@ -22,8 +28,8 @@ class InvertOp(IRDLOperation):
 
     `table` is i32 [ranks, ...]: for each entry of each rank a row of `array`, negative for none. An entry has the
     number that it has in memory. `order`, of the same shape and of this rank alone, gets the numbers of the entries
-    that name rows of this rank, by row and number; `bounds` [rows, 2] where those of each row begin and end in it. What
-    a block gets there depends on the table alone: blocks are independent of each other.
+    that name rows of this rank, by row and number; `bounds` [rows, BOUNDS] first where those of each row begin and end
+    in it. What a block gets there depends on the table alone: blocks are independent of each other.
 
     pk.invert %named of %O[%t] to %bounds, %order : <types>
     """
@@ -113,7 +119,7 @@ class SumRowsOp(IRDLOperation):
 
 def _verify_lists(array: SSAValue, bounds: SSAValue, order: SSAValue) -> None:
     kind, listed = array_type(bounds), array_type(order)
-    if kind.element_type != i32 or kind.dimensions != (array_type(array).dimensions[0], 2):
+    if kind.element_type != i32 or kind.dimensions != (array_type(array).dimensions[0], BOUNDS):
         raise VerifyException(f"expected i32 bounds of each row of the array, got {kind}")
     if listed.element_type != i32 or listed.dimensions[0] != RANKS:
         raise VerifyException(f"expected the numbers of entries, i32 [ranks, ...], got {listed}")

@@ -1,5 +1,5 @@
 builtin.module {
-  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[K, N], bf16> {pk.name = "L", pk.scratch}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %Z: !pk.pgl<[M, K], bf16, shard 0 zigzag> {pk.name = "Z"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %R: !pk.signal<[N by 64]> {pk.name = "R"}, %named: !pk.pgl<[ranks, K], i32, replicate> {pk.name = "named", pk.scratch}, %bounds: !pk.private<[M, 2], i32> {pk.name = "bounds", pk.scratch}, %order: !pk.private<[ranks, K], i32> {pk.name = "order", pk.scratch}, %slots: !pk.pgl<[K, N], bf16, symmetric> {pk.name = "slots", pk.scratch}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
+  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[K, N], bf16> {pk.name = "L", pk.scratch}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %Z: !pk.pgl<[M, K], bf16, shard 0 zigzag> {pk.name = "Z"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %R: !pk.signal<[N by 64]> {pk.name = "R"}, %named: !pk.pgl<[ranks, K], i32, replicate> {pk.name = "named", pk.scratch}, %bounds: !pk.private<[M, 10], i32> {pk.name = "bounds", pk.scratch}, %order: !pk.private<[ranks, K], i32> {pk.name = "order", pk.scratch}, %slots: !pk.pgl<[K, N], bf16, symmetric> {pk.name = "slots", pk.scratch}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %rank = pk.rank
@@ -87,8 +87,8 @@ builtin.module {
       pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
       pk.atomic_add %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
       pk.scatter_add %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
-      pk.invert %named of %C[%m] to %bounds, %order : !pk.pgl<[ranks, K], i32, replicate>, !pk.pgl<[M, N], bf16, replicate>, !pk.block<M by 64>, !pk.private<[M, 2], i32>, !pk.private<[ranks, K], i32>
-      pk.sum_rows %slots by %bounds, %order to %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, symmetric>, !pk.private<[M, 2], i32>, !pk.private<[ranks, K], i32>, !pk.pgl<[M, N], bf16, replicate>
+      pk.invert %named of %C[%m] to %bounds, %order : !pk.pgl<[ranks, K], i32, replicate>, !pk.pgl<[M, N], bf16, replicate>, !pk.block<M by 64>, !pk.private<[M, 10], i32>, !pk.private<[ranks, K], i32>
+      pk.sum_rows %slots by %bounds, %order to %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, symmetric>, !pk.private<[M, 10], i32>, !pk.private<[ranks, K], i32>, !pk.pgl<[M, N], bf16, replicate>
       pk.store %select, %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>
     }
   }

@@ -236,22 +236,22 @@ pk.scatter_add %c, %a rows %d[%b : !pk.block<N by 8>] : !pk.tile<4x8xf32>, !pk.p
 
 // A table of one rank.
 // CHECK: invalid `pk.invert`: expected a table of all ranks, i32 [ranks, ...] replicated, got !pk.pgl<[P], i32, replicate>
-%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 2], i32>, !pk.private<[P], i32>)
-pk.invert %a of %b[%c] to %d, %e : !pk.pgl<[P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 2], i32>, !pk.private<[P], i32>
+%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 10], i32>, !pk.private<[P], i32>)
+pk.invert %a of %b[%c] to %d, %e : !pk.pgl<[P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 10], i32>, !pk.private<[P], i32>
 
 // -----
 
 // Lists of fewer entries than the table has.
 // CHECK: invalid `pk.invert`: `order` has a place for each entry of the table
-%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[ranks, E, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>)
-pk.invert %a of %b[%c] to %d, %e : !pk.pgl<[ranks, E, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>
+%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[ranks, E, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>)
+pk.invert %a of %b[%c] to %d, %e : !pk.pgl<[ranks, E, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 64>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>
 
 // -----
 
 // Blocks of columns are inverted.
 // CHECK: invalid `pk.invert`: expected a block of T, got !pk.block<N by 64>
-%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[ranks, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<N by 64>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>)
-pk.invert %a of %b[%c] to %d, %e : !pk.pgl<[ranks, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<N by 64>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>
+%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[ranks, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<N by 64>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>)
+pk.invert %a of %b[%c] to %d, %e : !pk.pgl<[ranks, P], i32, replicate>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<N by 64>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>
 
 // -----
 
@@ -264,22 +264,22 @@ pk.sum_rows %a by %b, %c to %d[%e, %f : !pk.block<T by 32>, !pk.block<N by 16>] 
 
 // A list of this rank's entries alone.
 // CHECK: invalid `pk.sum_rows`: expected the numbers of entries, i32 [ranks, ...], got !pk.private<[P], i32>
-%a, %b, %c, %d, %e, %f = "t.v"() : () -> (!pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 2], i32>, !pk.private<[P], i32>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 32>, !pk.block<N by 16>)
-pk.sum_rows %a by %b, %c to %d[%e, %f : !pk.block<T by 32>, !pk.block<N by 16>] : !pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 2], i32>, !pk.private<[P], i32>, !pk.pgl<[T, N], f32, shard 0>
+%a, %b, %c, %d, %e, %f = "t.v"() : () -> (!pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 10], i32>, !pk.private<[P], i32>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 32>, !pk.block<N by 16>)
+pk.sum_rows %a by %b, %c to %d[%e, %f : !pk.block<T by 32>, !pk.block<N by 16>] : !pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 10], i32>, !pk.private<[P], i32>, !pk.pgl<[T, N], f32, shard 0>
 
 // -----
 
 // One row.
 // CHECK: invalid `pk.sum_rows`: the rows that are summed are those of a block
-%a, %b, %c, %d, %e, %f = "t.v"() : () -> (!pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>, index, !pk.block<N by 16>)
-pk.sum_rows %a by %b, %c to %d[%e, %f : index, !pk.block<N by 16>] : !pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>
+%a, %b, %c, %d, %e, %f = "t.v"() : () -> (!pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>, index, !pk.block<N by 16>)
+pk.sum_rows %a by %b, %c to %d[%e, %f : index, !pk.block<N by 16>] : !pk.pgl<[P, N], f32, symmetric>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>
 
 // -----
 
 // Slots of another table.
 // CHECK: invalid `pk.sum_rows`: expected a symmetric array of [P, N] of f32, got !pk.pgl<[R, N], f32, symmetric>
-%a, %b, %c, %d, %e, %f = "t.v"() : () -> (!pk.pgl<[R, N], f32, symmetric>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 32>, !pk.block<N by 16>)
-pk.sum_rows %a by %b, %c to %d[%e, %f : !pk.block<T by 32>, !pk.block<N by 16>] : !pk.pgl<[R, N], f32, symmetric>, !pk.private<[T, 2], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>
+%a, %b, %c, %d, %e, %f = "t.v"() : () -> (!pk.pgl<[R, N], f32, symmetric>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>, !pk.block<T by 32>, !pk.block<N by 16>)
+pk.sum_rows %a by %b, %c to %d[%e, %f : !pk.block<T by 32>, !pk.block<N by 16>] : !pk.pgl<[R, N], f32, symmetric>, !pk.private<[T, 10], i32>, !pk.private<[ranks, P], i32>, !pk.pgl<[T, N], f32, shard 0>
 
 // -----
 

@@ -5,7 +5,7 @@
 // CHECK-LABEL: pk.kernel @scattered
 // CHECK-SAME: %O_slots: !pk.pgl<[E, P, N], f32, symmetric> {pk.name = "O.slots", pk.scratch}
 // CHECK-SAME: %O_named: !pk.pgl<[ranks, E, P], i32, replicate> {pk.name = "O.named", pk.scratch}
-// CHECK-SAME: %O_bounds: !pk.pgl<[T, 2], i32, shard 0> {pk.name = "O.bounds", pk.scratch}
+// CHECK-SAME: %O_bounds: !pk.pgl<[T, 10], i32, shard 0> {pk.name = "O.bounds", pk.scratch}
 // CHECK-SAME: %O_order: !pk.private<[ranks, E, P], i32> {pk.name = "O.order", pk.scratch}
 // CHECK: %[[E:.*]] = pk.dim "E"
 // CHECK: %[[P:.*]] = pk.block_count <P by 8>
@@ -50,7 +50,7 @@ pk.kernel @scattered(%Y: !pk.private<[E, P, N], f32> {pk.name = "Y"}, %rows: !pk
 
 // Ranks share the columns if those are sharded: each lists all rows, and sums its columns of them.
 // CHECK-LABEL: pk.kernel @columns
-// CHECK-SAME: %O_bounds: !pk.private<[T, 2], i32>
+// CHECK-SAME: %O_bounds: !pk.private<[T, 10], i32>
 // CHECK: %[[ROWS:.*]] = pk.block_count <T by 64>
 // CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[ROWS]])
 // CHECK: pk.block_count <T by 32>

@@ -13,7 +13,7 @@ from pkc.dialect.access import ScatterAccumulateOp, StoreOp, array_type
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, RankOp
 from pkc.dialect.elementwise import CompareOp, SelectOp
-from pkc.dialect.inverse import InvertOp, SumRowsOp
+from pkc.dialect.inverse import BOUNDS, InvertOp, SumRowsOp
 from pkc.dialect.program import UNORDERED, KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
@@ -206,9 +206,9 @@ class _Ordered:
         kind = array_type(op.array)
         self._rows = kind.dimensions[0]
         every, columns = (RANKS, *entries.dims), kind.dimensions[1:]
-        bounds: PGLType | PrivateType = PrivateType((self._rows, 2), i32)
+        bounds: PGLType | PrivateType = PrivateType((self._rows, BOUNDS), i32)
         if entries.split == 0:
-            bounds = PGLType((self._rows, 2), i32, Layout.Shard, 0)
+            bounds = PGLType((self._rows, BOUNDS), i32, Layout.Shard, 0)
         self._slots, self._named, self._bounds, self._order = (
             add_parameter(kernel, f"{name}.{what}", made, op.location)
             for what, made in (

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from pkc.dialect.access import array_type, is_pgl
-from pkc.dialect.inverse import InvertOp, SumRowsOp
+from pkc.dialect.inverse import BOUNDS, PARTS, InvertOp, SumRowsOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, dtype_bytes, f32, i32
 from pkc.passes.machine.emit import Emitter
@@ -26,6 +26,9 @@ _TOGETHER = 8
 
 _ROWS = 4
 """Rows of slots that a thread has in flight."""
+
+_CHUNKS = 4
+"""Chunks of 16 bytes of each of them."""
 
 _WORD = 4
 """Bytes of an entry; and entries that a thread loads at once."""
@@ -75,42 +78,48 @@ def _one_if(emit: Emitter, condition: SSAValue) -> SSAValue:
 @dataclass(frozen=True)
 class _Window:
     """The rows of which a warp lists the entries, one for each thread: from `first` on, `count` of them; those of this
-    rank begin at `low`."""
+    rank begin at `low`. It looks at the entries from `start` to `stop`."""
 
     low: SSAValue
     first: SSAValue
     count: SSAValue
+    start: SSAValue
+    stop: SSAValue
 
 
 def invert(role: WarpRole, op: InvertOp) -> None:
-    """Each warp goes through the whole table, once to count and once to list, for as many rows as it has threads.
+    """A few warps have as many rows as one has threads, and each of them a part of the table: it goes through that once
+    to count, and once to list. Counts of all parts are in `bounds`: with them each warp knows where its entries go.
 
-    What comes before the entries of its rows follows from the table, too, so no warp waits for another.
+    What comes before the entries of these rows follows from the table, too, so no CTA waits for another.
     """
     emit, threads, block = role.emit, role.threads, role.blocks[op.rows]
-    warp = threads.arch.warp
+    warp, parts = threads.arch.warp, next(n for n in (PARTS, 2, 1) if threads.warps % n == 0)
     length, position = emit.least(role.dims.valid(block), block.extent), role.dims.position(block)
     low = emit.minus(position, block.local) if block.shard is not None else emit.const(0)
     bounds, order = _local(role, op.bounds), _local(role, op.order)
-    begin = emit.times(emit.minus(threads.warp, threads.first), warp)
-    with emit.loop(begin, length, warp * threads.warps) as group:
-        window = _Window(low, emit.plus(position, group), emit.least(emit.minus(length, group), warp))
-        before, found = (emit.registers(1, IndexType(), hint) for hint in ("before", "found"))
-        for register in (before, found):
-            emit.set(emit.const(0), register, 0)
-
-        def note(value: SSAValue) -> None:
-            indices.check_row(role, op, value)
-            earlier = emit.both(emit.compare("sge", value, window.low), emit.compare("slt", value, window.first))
-            _add(emit, before, _one_if(emit, earlier))
-
-        _scan(role, op, window, note, lambda mine, entry: _add(emit, found, _one_if(emit, mine)))
-        place = _begin(role, before, found)
-        with emit.when(emit.compare("slt", threads.lane, window.count)):
-            row = emit.times(emit.plus(emit.plus(block.local, group), threads.lane), 2)
-            end = emit.plus(emit.get(place, 0), emit.get(found, 0))
-            emit.do("store_global_b32", _at(emit, bounds, row), _word(emit, emit.get(place, 0)))
-            emit.do("store_global_b32", _at(emit, bounds, emit.plus(row, 1)), _word(emit, end))
+    number = emit.minus(threads.warp, threads.first)
+    part, team = emit.rest(number, parts), emit.part(number, parts)
+    total = _elements(role, array_type(op.table).dimensions)
+    each = emit.times(emit.round_up_over(total, warp * _WORD * parts), warp * _WORD)
+    start = emit.times(part, each)
+    stop = emit.least(emit.plus(start, each), total)
+    with emit.loop(0, length, warp * threads.warps // parts) as turn:
+        group = emit.plus(turn, emit.times(team, warp))
+        count = emit.most(emit.least(emit.minus(length, group), warp), 0)
+        window = _Window(low, emit.plus(position, group), count, start, stop)
+        row = emit.plus(emit.plus(block.local, group), threads.lane)
+        limits = _at(emit, bounds, emit.times(row, BOUNDS))
+        before, found = _counted(role, op, window)
+        exists = emit.compare("slt", threads.lane, count)
+        with emit.when(exists):
+            for first, value in ((2, found), (2 + PARTS, before)):
+                emit.do("store_global_b32", _at(emit, limits, emit.plus(part, first)), _word(emit, value))
+        emit.do(threads.sync)
+        place, end = _places(role, limits, exists, part, parts)
+        with emit.when(emit.both(exists, emit.compare("eq", part, 0))):
+            for at, value in enumerate((emit.get(place, 0), end)):
+                emit.do("store_global_b32", emit.plus(limits, at * _WORD), _word(emit, value))
 
         def list_entry(mine: SSAValue, entry: SSAValue) -> None:
             with emit.when(mine):
@@ -120,17 +129,55 @@ def invert(role: WarpRole, op: InvertOp) -> None:
         _scan(role, op, window, None, list_entry)
 
 
-def _begin(role: WarpRole, before: SSAValue, found: SSAValue) -> SSAValue:
-    """A register with where the entries of a thread's row begin: behind those of all rows before it."""
-    emit, warp = role.emit, role.threads.arch.warp
-    place = emit.registers(1, IndexType(), "place")
-    emit.set(emit.const(0), place, 0)
-    with emit.loop(0, warp) as lane:
-        _add(emit, place, emit.value("shuffle_index", emit.get(before, 0), lane))
-        others = emit.value("shuffle_index", emit.get(found, 0), lane)
-        earlier = emit.compare("slt", lane, role.threads.lane)
-        _add(emit, place, emit.select(earlier, others, emit.const(0)))
-    return place
+def _counted(role: WarpRole, op: InvertOp, window: _Window) -> tuple[SSAValue, SSAValue]:
+    """Of the entries of a part, how many name rows of this rank before the window, and how many this thread's row."""
+    emit = role.emit
+    earlier, found, before = (emit.registers(1, IndexType(), hint) for hint in ("earlier", "found", "before"))
+    for register in (earlier, found, before):
+        emit.set(emit.const(0), register, 0)
+
+    def note(value: SSAValue) -> None:
+        indices.check_row(role, op, value)
+        inside = emit.both(emit.compare("sge", value, window.low), emit.compare("slt", value, window.first))
+        _add(emit, earlier, _one_if(emit, inside))
+
+    _scan(role, op, window, note, lambda mine, entry: _add(emit, found, _one_if(emit, mine)))
+    with emit.loop(0, role.threads.arch.warp) as lane:
+        _add(emit, before, emit.value("shuffle_index", emit.get(earlier, 0), lane))
+    return emit.get(before, 0), emit.get(found, 0)
+
+
+def _places(
+    role: WarpRole, limits: SSAValue, exists: SSAValue, part: SSAValue, parts: int
+) -> tuple[SSAValue, SSAValue]:
+    """A register with where the entries begin that a part has of this thread's row, first where those of all parts
+    begin; and where these end."""
+    emit, lanes = role.emit, role.threads.arch.warp
+    counts = emit.registers(2 * PARTS, b32)
+    for at in range(2 * PARTS):
+        emit.set(_word(emit, emit.const(0)), counts, at)
+    for first in (0, PARTS):
+        for at in range(first, first + parts):
+            view = SubviewOp(counts, at, 1)
+            emit.add(view)
+            emit.do("load_global_v1_where", view.result, emit.plus(limits, (2 + at) * _WORD), exists)
+    every, here, place = (emit.registers(1, IndexType()) for _ in range(3))
+    for register in (every, here, place):
+        emit.set(emit.const(0), register, 0)
+    for number in range(parts):
+        found = _index(emit, emit.get(counts, number))
+        _add(emit, every, found)
+        _add(emit, here, emit.select(emit.compare("sgt", part, number), found, emit.const(0)))
+        # All rows of a window have the same before them.
+        before = _index(emit, emit.get(counts, PARTS + number))
+        _add(emit, place, emit.value("shuffle_index", before, emit.const(0)))
+    total = emit.get(every, 0)
+    with emit.loop(0, lanes) as lane:
+        others = emit.value("shuffle_index", total, lane)
+        _add(emit, place, emit.select(emit.compare("slt", lane, role.threads.lane), others, emit.const(0)))
+    end = emit.plus(emit.get(place, 0), total)
+    _add(emit, place, emit.get(here, 0))
+    return place, end
 
 
 def _scan(
@@ -140,12 +187,12 @@ def _scan(
     note: Callable[[SSAValue], None] | None,
     found: Callable[[SSAValue, SSAValue], None],
 ) -> None:
-    """Go through a table in the order of its entries: `note` gets what each names, in any thread; `found`, in all
+    """Go through the entries of a window in their order: `note` gets what each names, in any thread; `found`, in all
     threads of the warp, whether an entry names this thread's row, and its number."""
     emit, lanes = role.emit, role.threads.arch.warp
-    total = _elements(role, array_type(op.table).dimensions)
     table, each = _local(role, op.table), lanes * _WORD
-    whole = emit.times(emit.over(total, each * _TOGETHER), each * _TOGETHER)
+    length = emit.most(emit.minus(window.stop, window.start), 0)
+    whole = emit.plus(window.start, emit.times(emit.over(length, each * _TOGETHER), each * _TOGETHER))
 
     def entries(start: SSAValue, together: int, *, ends: bool) -> None:
         bits = emit.registers(together * _WORD, b32)
@@ -161,14 +208,14 @@ def _scan(
                 emit.set(_word(emit, emit.const(-1)), bits, place)
                 single = SubviewOp(bits, place, 1)
                 emit.add(single)
-                exists = emit.compare("slt", emit.plus(first, place), total)
+                exists = emit.compare("slt", emit.plus(first, place), window.stop)
                 emit.do("load_global_v1_where", single.result, emit.plus(address, place * _WORD), exists)
         for step in range(together):
             _look(role, window, bits, step, emit.plus(start, step * each), note, found)
 
-    with emit.loop(0, whole, each * _TOGETHER) as start:
+    with emit.loop(window.start, whole, each * _TOGETHER) as start:
         entries(start, _TOGETHER, ends=False)
-    with emit.loop(whole, total, each) as start:
+    with emit.loop(whole, window.stop, each) as start:
         entries(start, 1, ends=True)
 
 
@@ -226,127 +273,161 @@ def sum_rows(role: WarpRole, op: SumRowsOp) -> None:
 
 
 def _sum(role: WarpRole, op: SumRowsOp, count: int) -> None:
-    """Store the sums of a block, `count` elements of a thread at once."""
+    """Store the sums of a block. A thread has a row at a time, and a few chunks of `count` elements of it, for which it
+    reads the list once."""
     emit, threads = role.emit, role.threads
     blocks = [role.blocks[index] for index in op.indices]
     extents = [block.extent for block in blocks[1:]]
-    each = prod(extents) // count
+    chunks = _CHUNKS * CHUNK // (count * dtype_bytes(array_type(op.array).element_type)) if count > 1 else 1
+    chunks = next(n for n in (chunks, 1) if not extents or extents[-1] % (n * count) == 0)
+    each = prod(extents) // (count * chunks)
     rows = emit.least(role.dims.valid(blocks[0]), blocks[0].extent)
     bounds = _local(role, op.bounds)
     first = emit.minus(threads.thread, threads.start)
     with emit.loop(first, emit.times(rows, each), threads.count) as number:
-        row, offsets = emit.part(number, each), _offsets(emit, emit.rest(number, each), extents, count)
-        _, exists = Element(role, op).at([row, *offsets])
-        with emit.when(exists):
-            limit = _at(emit, bounds, emit.times(emit.plus(blocks[0].local, row), 2))
-            begin, end = (_index(emit, emit.value("load_global_b32", emit.plus(limit, at))) for at in (0, _WORD))
-            total = _added(_Listed(role, op, offsets, count), begin, end)
-            if not is_pgl(op.array, Layout.Replicate):
-                _put(emit, op, total, Element(role, op).at([row, *offsets])[0], count)
-            else:
-                with emit.loop(0, role.dims.extent(RANKS)) as rank:
-                    _put(emit, op, total, Element(role, op, rank).at([row, *offsets])[0], count)
+        row = emit.part(number, each)
+        places = [[row, *offsets] for offsets in _offsets(emit, emit.rest(number, each), extents, count, chunks)]
+        limit = _at(emit, bounds, emit.times(emit.plus(blocks[0].local, row), BOUNDS))
+        begin, end = (_index(emit, emit.value("load_global_b32", emit.plus(limit, at))) for at in (0, _WORD))
+        listed = _Listed(role, op, [offsets for _, *offsets in places], count)
+        total = _added(listed, begin, end)
+        if not is_pgl(op.array, Layout.Replicate):
+            _put(emit, op, total, Element(role, op), places, count)
+            return
+        with emit.loop(0, role.dims.extent(RANKS)) as rank:
+            _put(emit, op, total, Element(role, op, rank), places, count)
 
 
-def _offsets(emit: Emitter, number: SSAValue, extents: Sequence[int], count: int) -> list[SSAValue]:
-    """Where a chunk begins along each axis of the columns."""
+def _offsets(emit: Emitter, number: SSAValue, extents: Sequence[int], count: int, chunks: int) -> list[list[SSAValue]]:
+    """Where each chunk of a thread begins along each axis of the columns."""
     found: list[SSAValue] = []
     for extent in reversed(extents):
-        chunks = extent if found else extent // count
-        inside = emit.rest(number, chunks)
+        here = extent if found else extent // (count * chunks)
+        inside = emit.rest(number, here)
         found.append(inside if found else emit.times(inside, count))
-        number = emit.part(number, chunks)
-    return found[::-1]
+        number = emit.part(number, here)
+    if not found:
+        return [[]]
+    last, *others = found
+    apart = extents[-1] // chunks
+    return [[*reversed(others), emit.plus(last, chunk * apart)] for chunk in range(chunks)]
 
 
 class _Listed:
-    """The rows of slots that a list names, as far as one thread adds them up."""
+    """The rows of slots that a list names, as far as one thread adds them up: some chunks of each."""
 
-    def __init__(self, role: WarpRole, op: SumRowsOp, offsets: Sequence[SSAValue], count: int) -> None:
+    def __init__(self, role: WarpRole, op: SumRowsOp, offsets: Sequence[Sequence[SSAValue]], count: int) -> None:
         emit, kind = role.emit, array_type(op.array)
-        self.emit, self.element, self.count = emit, kind.element_type, count
+        self.emit, self.element, self.count, self.chunks = emit, kind.element_type, count, len(offsets)
         self._size = dtype_bytes(kind.element_type)
         self._order, self._slots = _local(role, op.order), emit.address(op.slots)
         self._entries = _elements(role, array_type(op.order).dimensions[1:])
-        self._columns, self._column = _elements(role, kind.dimensions[1:]), emit.const(0)
-        for dim, index, offset in zip(kind.dimensions[1:], op.indices[1:], offsets, strict=True):
-            position = emit.plus(role.dims.position(role.blocks[index]), offset)
-            self._column = emit.plus(emit.times(self._column, role.dims.extent(dim)), position)
+        self._columns = _elements(role, kind.dimensions[1:])
+        places = [self._chunk(role, op, chunk) for chunk in offsets]
+        self._places = [place for place, _ in places]
+        self._exist = [exists for _, exists in places]
 
-    def address(self, place: SSAValue, exists: SSAValue) -> SSAValue:
-        """Where the row lies that a place of the list names; not used if there is no such place."""
+    def _chunk(self, role: WarpRole, op: SumRowsOp, offsets: Sequence[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """Where in a row a chunk begins, and whether the row has it."""
+        emit = self.emit
+        place, exists = emit.const(0), emit.compare("eq", emit.const(0), 0)
+        dims = array_type(op.array).dimensions[1:]
+        for dim, index, offset in zip(dims, op.indices[1:], offsets, strict=True):
+            block = role.blocks[index]
+            position = emit.plus(role.dims.position(block), offset)
+            place = emit.plus(emit.times(place, role.dims.extent(dim)), position)
+            exists = emit.both(exists, emit.compare("slt", offset, role.dims.valid(block)))
+        return place, exists
+
+    def row(self, place: SSAValue, exists: SSAValue) -> SSAValue:
+        """Where the row begins that a place of the list names; not used if there is no such place."""
         emit, entry = self.emit, self.emit.registers(1, b32)
         emit.set(_word(emit, emit.const(0)), entry, 0)
         emit.do("load_global_v1_where", entry, _at(emit, self._order, place), exists)
         number = _index(emit, emit.get(entry, 0))
         rank = emit.over(number, self._entries)
         row = emit.minus(number, emit.times(rank, self._entries))
-        element = emit.plus(emit.times(emit.wide(row), emit.wide(self._columns)), emit.wide(self._column))
         base = emit.plus(self._slots, emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
-        return emit.plus(base, emit.times(element, self._size))
+        return emit.plus(base, emit.times(emit.times(emit.wide(row), emit.wide(self._columns)), self._size))
 
-    def load(self, address: SSAValue, exists: SSAValue) -> list[SSAValue]:
-        """The elements there, as they are added; zero if they do not exist."""
+    def load(self, row: SSAValue, exists: SSAValue, chunk: int) -> SSAValue:
+        """Registers with a chunk of a row; zero if it does not exist."""
         emit, words = self.emit, max(1, self.count * self._size // _WORD)
+        address = emit.plus(row, emit.times(emit.wide(self._places[chunk]), self._size))
+        exists = emit.both(exists, self._exist[chunk])
         bits = emit.registers(words, b32)
         for word in range(words):
             emit.set(_word(emit, emit.const(0)), bits, word)
         if self.count == 1 and self._size < _WORD:
             with emit.when(exists):
                 emit.set(emit.value(f"load_global_b{8 * self._size}", address), bits, 0)
-        else:
-            wide = min(words, CHUNK // _WORD)
-            for word in range(0, words, wide):
-                view = SubviewOp(bits, word, wide)
-                emit.add(view)
-                emit.do(f"load_global_v{wide}_where", view.result, emit.plus(address, word * _WORD), exists)
+            return bits
+        wide = min(words, CHUNK // _WORD)
+        for word in range(0, words, wide):
+            view = SubviewOp(bits, word, wide)
+            emit.add(view)
+            emit.do(f"load_global_v{wide}_where", view.result, emit.plus(address, word * _WORD), exists)
+        return bits
+
+    def elements(self, bits: SSAValue) -> list[SSAValue]:
+        """The elements of a chunk, as they are added."""
+        emit, words = self.emit, max(1, self.count * self._size // _WORD)
         if self._size == _WORD:
             name = "int_bits" if self.element == i32 else "float_bits"
             return [emit.value(name, emit.get(bits, word)) for word in range(words)]
-        halves = [
-            emit.value(f"{half}_{PACKED[self.element]}", emit.get(bits, word))
-            for word in range(words)
-            for half in ("low", "high")
-        ]
+        kind = PACKED[self.element]
+        halves = [emit.value(f"{half}_{kind}", emit.get(bits, word)) for word in range(words) for half in _HALVES]
         return halves[: self.count]
 
 
+_HALVES = ("low", "high")
+
+
 def _added(listed: _Listed, begin: SSAValue, end: SSAValue) -> SSAValue:
-    """Registers with the sum of the rows at some places of a list, in their order."""
+    """Registers with the sums of all chunks of the rows at some places of a list, in their order."""
     emit, integers = listed.emit, listed.element == i32
-    total = emit.registers(listed.count, i32 if integers else f32, "total")
-    for element in range(listed.count):
+    total = emit.registers(listed.count * listed.chunks, i32 if integers else f32, "total")
+    add = arith.AddiOp if integers else arith.AddfOp
+    for element in range(listed.count * listed.chunks):
         emit.set(emit.i32(emit.const(0)) if integers else emit.real(0.0), total, element)
     with emit.loop(begin, end, _ROWS) as start:
         exist = [emit.compare("slt", emit.plus(start, step), end) for step in range(_ROWS)]
-        addresses = [listed.address(emit.plus(start, step), exists) for step, exists in enumerate(exist)]
-        rows = [listed.load(address, exists) for address, exists in zip(addresses, exist, strict=True)]
-        for row in rows:  # what does not exist adds zero to a sum that is never -0
-            for element, value in enumerate(row):
-                add = arith.AddiOp if integers else arith.AddfOp
+        rows = [listed.row(emit.plus(start, step), exists) for step, exists in enumerate(exist)]
+        bits = [
+            [listed.load(row, exists, chunk) for chunk in range(listed.chunks)]
+            for row, exists in zip(rows, exist, strict=True)
+        ]
+        for loaded in bits:  # what does not exist adds zero to a sum that is never -0
+            found = [element for chunk in loaded for element in listed.elements(chunk)]
+            for element, value in enumerate(found):
                 emit.set(emit.binary(add, emit.get(total, element), value), total, element)
     return total
 
 
-def _put(emit: Emitter, op: SumRowsOp, total: SSAValue, address: SSAValue, count: int) -> None:
-    """A sum, rounded, to memory."""
+def _put(
+    emit: Emitter, op: SumRowsOp, total: SSAValue, elements: Element, places: Sequence[list[SSAValue]], count: int
+) -> None:
+    """The sums of chunks, rounded, to memory."""
     kind = array_type(op.array).element_type
     size = dtype_bytes(kind)
-    if count == 1:
-        value = emit.get(total, 0)
-        name = f"pack_{PACKED[kind]}" if kind in PACKED else "bits_i32" if kind == i32 else "bits_f32"
-        bits = emit.value(name, value, *[value] * (kind in PACKED))
-        emit.do(f"store_global_b{8 * size}", address, bits)
-        return
-    words = count * size // _WORD
-    bits = emit.registers(words, b32)
-    for word in range(words):
+    plain = "bits_i32" if kind == i32 else "bits_f32"
+    for chunk, place in enumerate(places):
+        address, exists = elements.at(place)
+        values = [emit.get(total, chunk * count + element) for element in range(count)]
+        if count == 1:
+            bits = emit.value(f"pack_{PACKED[kind]}", *values * 2) if kind in PACKED else emit.value(plain, *values)
+            with emit.when(exists):
+                emit.do(f"store_global_b{8 * size}", address, bits)
+            continue
         if kind in PACKED:
-            pair = (emit.get(total, 2 * word), emit.get(total, 2 * word + 1))
-            emit.set(emit.value(f"pack_{PACKED[kind]}", *pair), bits, word)
+            pairs = zip(values[::2], values[1::2], strict=True)
+            found = [emit.value(f"pack_{PACKED[kind]}", low, high) for low, high in pairs]
         else:
-            emit.set(emit.value("bits_i32" if kind == i32 else "bits_f32", emit.get(total, word)), bits, word)
-    for word in range(0, words, CHUNK // _WORD):
-        view = SubviewOp(bits, word, CHUNK // _WORD)
-        emit.add(view)
-        emit.do("store_global_v4", view.result, emit.plus(address, word * _WORD))
+            found = [emit.value(plain, value) for value in values]
+        words = emit.registers(len(found), b32)
+        for word, bits in enumerate(found):
+            emit.set(bits, words, word)
+        for word in range(0, len(found), CHUNK // _WORD):
+            view = SubviewOp(words, word, CHUNK // _WORD)
+            emit.add(view)
+            emit.do("store_global_v4_where", view.result, emit.plus(address, word * _WORD), exists)
