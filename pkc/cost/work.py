@@ -9,6 +9,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pkc.cost.lists import bytes_listed, entries_seen
 from pkc.cost.records import Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect import blocks
 from pkc.dialect.access import (
@@ -25,6 +26,7 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.positions import RANK, Sizes
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp, TasksOp
@@ -152,6 +154,10 @@ class _Counter(Evaluator):
             self._gather(op)
         elif isinstance(op, ReduceOp | AllReduceOp):
             self._reduce(op)
+        elif isinstance(op, InvertOp):
+            self._computing(self._target.per_element(op.name), entries_seen(op, self._extent))
+        elif isinstance(op, SumRowsOp):
+            self._sum_rows(op)
         elif isinstance(op, StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp):
             iteration.stores.append(self._store(op))
         elif type(op) is MmaOp:
@@ -283,6 +289,20 @@ class _Counter(Evaluator):
             self._work.fetched.append(Fetched(whole * away, whole / data * away, staged, copied * blocks * away))
         elif isinstance(kind, PGLType) and kind.layout is not Layout.Replicate:
             iteration.stores.append(Store(0, data * (self._ranks - 1) / self._ranks, summed=False))
+
+    def _sum_rows(self, op: SumRowsOp) -> None:
+        """Rows of slots, from whichever rank has them."""
+        name, kind = array_name(op.slots), array_type(op.array)
+        size, others = dtype_bytes(kind.element_type), self._ranks - 1
+        listed = bytes_listed(op, self._extent)
+        written = prod(index.type.extent for index in op.indices if isinstance(index.type, BlockType)) * size
+        self._assume("tables all of whose entries name a row")
+        self._work.read[name] = self._work.read.get(name, 0.0) + self._phase.tasks * listed
+        self._iteration.loads.append(Load(name, 0, listed, 0.0, 0.0))
+        sent = listed * others / self._ranks
+        sent += written * others * (isinstance(kind, PGLType) and kind.layout is Layout.Replicate)
+        self._iteration.stores.append(Store(0, sent, summed=False, written=written))
+        self._computing(self._target.per_element(op.name), listed / size)
 
     def _reduce(self, op: ReduceOp | AllReduceOp) -> None:
         """A tile of all ranks, added up here, and with `pk.all_reduce` stored to all."""

@@ -8,8 +8,10 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
+from pkc.cost.lists import Extent, bytes_listed, entries_seen
 from pkc.cost.work import elements_of, rate_of
 from pkc.dialect.access import GatherOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TRANSFER, mma_operand_stage, moves_async, moves_by_tma
 from pkc.dialect.types import TileType, dtype_bytes
@@ -39,9 +41,14 @@ class Costs:
         dependent = rates.dependent if in_registers else 0.0
         return (max(cycles, (read + written) / rates.shared_bytes) / rates.clock + dependent) / groups
 
-    def computing(self, op: Operation, groups: int) -> float:
-        """Of the threads of an SM."""
+    def computing(self, op: Operation, groups: int, extent: Extent) -> float:
+        """Of the threads of an SM; of lists and what they name by how long dimensions are."""
         rates = self.target.rates
+        if isinstance(op, SumRowsOp):
+            share = rates.memory_bytes / self.target.arch.sms  # all SMs add up at the same time
+            return bytes_listed(op, extent) / min(share, rates.load_bytes)
+        if isinstance(op, InvertOp):
+            return self.target.per_element(op.name).lanes * entries_seen(op, extent) / rates.lanes / rates.clock
         looped = any(isinstance(outer, scf.ForOp) for outer in ancestors(op))
         rate = rate_of(op, self.target, looped=looped)
         each = rate.lanes / rates.lanes + rate.special / rates.special

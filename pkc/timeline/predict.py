@@ -78,7 +78,7 @@ class _Run:
         self._target: Target = target_of(kernel)
         self._rates, costs = self._target.rates, Costs(self._target)
         self._roles = steps.role_steps(
-            called, machine, dims, seed, lambda role, op: costs.computing(op, self._groups_of(role))
+            called, machine, dims, seed, lambda role, op: costs.computing(op, self._groups_of(role), machine.size)
         )
         self._recorder = Recorder(self._target, self._ranks, names_of(list(self._roles)))
         self._resources = Resources(machine, dims, costs, self._recorder)

@@ -21,6 +21,7 @@ from pkc.check.skeleton import finder_of_rows
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, copies, counters, fences, program, roles
 from pkc.dialect.deferred import SendDeferredOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.positions import EPOCH, RANK
 from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, MmaWaitOp
 from pkc.dialect.types import PGLType, TileType
@@ -70,6 +71,8 @@ _TIMED = (
     AnyMmaOp,
     MmaWaitOp,
     access.ScatterAddOp,
+    InvertOp,
+    SumRowsOp,
 )
 _CHANNEL_STEPS: dict[type[Operation], int] = {
     roles.AcquireOp: ACQUIRE,
@@ -112,6 +115,10 @@ def _needed(kernel: program.KernelOp) -> set[SSAValue]:
         if isinstance(op, (*_ACCESSES, counters.CounterOp)):
             wanted += (value for value in op.operands if not isinstance(value.type, TileType | PGLType))
     return {value for value in sources(wanted) if not isinstance(value.type, TileType)}
+
+
+def _gives_tiles(op: Operation) -> bool:
+    return bool(op.results) and all(isinstance(result.type, TileType) for result in op.results)
 
 
 def _is_timed(op: Operation) -> bool:
@@ -229,7 +236,7 @@ class _Steps(Evaluator):
             self._step(SEND, op)
         elif isinstance(op, counters.CounterOp):
             self._counter(op)
-        elif op.results and all(isinstance(result.type, TileType) for result in op.results):
+        elif isinstance(op, InvertOp | SumRowsOp) or _gives_tiles(op):
             self._work(op)
         else:
             return False

@@ -32,6 +32,9 @@ _RATES: dict[str, Rate] = {
     # A division of integers is a subroutine with a reciprocal.
     "pk.floordiv": Rate(25, 1, 0.5),
     "pk.mod": Rate(27, 1, 0.5),
+    # Of an entry that is looked at, and of an element that is added up.
+    "pk.invert": Rate(12, 0, 0.5),
+    "pk.sum_rows": Rate(3, 0, 0.5),
 }
 
 

@@ -1,0 +1,31 @@
+"""How much lists of a table's entries look at, and how much sums of what they list add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from pkc.dialect.access import array_type
+from pkc.dialect.inverse import InvertOp, SumRowsOp
+from pkc.dialect.types import BlockType, Dim, dtype_bytes
+
+_WINDOW = 32
+"""Rows of which a warp lists the entries."""
+
+Extent = Callable[[Dim], int]
+"""How long a dimension is."""
+
+
+def entries_seen(op: InvertOp, extent: Extent) -> float:
+    """Entries that a task looks at: all of the table, once to count and once to list, for each row of a thread."""
+    assert isinstance(op.rows.type, BlockType)
+    windows = -(-op.rows.type.extent // _WINDOW)
+    return 2 * windows * prod(map(extent, array_type(op.table).dimensions))
+
+
+def bytes_listed(op: SumRowsOp, extent: Extent) -> float:
+    """Bytes of slots that a task adds up, if all entries of the table name a row, and rows as many as others."""
+    kind = array_type(op.array)
+    listed = prod(map(extent, array_type(op.order).dimensions)) / max(1, extent(kind.dimensions[0]))
+    elements = prod(index.type.extent for index in op.indices if isinstance(index.type, BlockType))
+    return listed * elements * dtype_bytes(kind.element_type)
