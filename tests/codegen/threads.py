@@ -500,6 +500,8 @@ _DOES: dict[str, Does] = {
     "divisor_scale": lambda _, x: 2.0**-32 if abs(x) > 2.0**126 else 2.0**32 if abs(x) < 2.0**-126 else 1.0,
     "reciprocal": lambda _, x: 1 / x,
     "any_of_warp": lambda _, x: x,
+    "count_bits": lambda _, x: x.bit_count(),
+    "lowest_bit": lambda _, x: (x & -x).bit_length() - 1,
     **{entry.name: _on_values(_DECLARED[entry.computes]) for entry in PLAIN if entry.computes},
     "mbarrier_init": lambda thread, at, count: thread.cta.barriers[at].init(count),
     "mbarrier_arrive": lambda thread, at: thread.cta.barriers[at].arrive(thread.number),

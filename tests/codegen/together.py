@@ -27,6 +27,8 @@ class Meeting(Thread):
     def does(cls, name: str) -> Does:
         if name.startswith("shuffle_xor"):
             return Meeting.hand_over
+        if name in _OF_WARP:
+            return _OF_WARP[name]
         if name.startswith("sync_") and "_of_" in name:
             return Meeting.meet
         return super().does(name)
@@ -34,15 +36,28 @@ class Meeting(Thread):
     def hand_over(self, value: Any, distance: int) -> Any:
         """What the thread at this distance has; all of the warp meet here."""
         assert 0 < distance < _WARP
-        lane = self.number % _WARP
-        self._slots[lane] = value
+        return self._of_all(value)[self.number % _WARP ^ distance]
+
+    def shuffle(self, value: Any, lane: int) -> Any:
+        """What one thread of the warp has."""
+        return self._of_all(value)[lane]
+
+    def vote(self, value: bool) -> int:
+        """A bit for each thread of the warp."""
+        return sum(1 << lane for lane, holds in enumerate(self._of_all(value)) if holds)
+
+    def _of_all(self, value: Any) -> list[Any]:
+        self._slots[self.number % _WARP] = value
         self._warp.wait(PATIENCE)
-        other = self._slots[lane ^ distance]
+        found = list(self._slots)
         self._warp.wait(PATIENCE)
-        return other
+        return found
 
     def meet(self) -> None:
         self._role.wait(PATIENCE)
+
+
+_OF_WARP: dict[str, Does] = {"shuffle_index": Meeting.shuffle, "vote": Meeting.vote}
 
 
 class Together(Cta):

@@ -59,6 +59,11 @@ def _word(emit: Emitter, value: SSAValue) -> SSAValue:
     return emit.value("bits_i32", emit.i32(value))
 
 
+def _nothing(emit: Emitter) -> SSAValue:
+    """A register of zero, whatever it has."""
+    return emit.value("bits_f32", emit.real(0.0))
+
+
 def _at(emit: Emitter, base: SSAValue, number: SSAValue) -> SSAValue:
     """The address of an entry."""
     return emit.plus(base, emit.times(emit.wide(number), _WORD))
@@ -342,7 +347,7 @@ class _Listed:
     def row(self, place: SSAValue, exists: SSAValue) -> SSAValue:
         """Where the row begins that a place of the list names; not used if there is no such place."""
         emit, entry = self.emit, self.emit.registers(1, b32)
-        emit.set(_word(emit, emit.const(0)), entry, 0)
+        emit.set(_nothing(emit), entry, 0)
         emit.do("load_global_v1_where", entry, _at(emit, self._order, place), exists)
         number = _index(emit, emit.get(entry, 0))
         rank = emit.over(number, self._entries)
@@ -357,7 +362,7 @@ class _Listed:
         exists = emit.both(exists, self._exist[chunk])
         bits = emit.registers(words, b32)
         for word in range(words):
-            emit.set(_word(emit, emit.const(0)), bits, word)
+            emit.set(_nothing(emit), bits, word)
         if self.count == 1 and self._size < _WORD:
             with emit.when(exists):
                 emit.set(emit.value(f"load_global_b{8 * self._size}", address), bits, 0)
@@ -376,8 +381,8 @@ class _Listed:
             name = "int_bits" if self.element == i32 else "float_bits"
             return [emit.value(name, emit.get(bits, word)) for word in range(words)]
         kind = PACKED[self.element]
-        halves = [emit.value(f"{half}_{kind}", emit.get(bits, word)) for word in range(words) for half in _HALVES]
-        return halves[: self.count]
+        halves = _HALVES[: self.count]
+        return [emit.value(f"{half}_{kind}", emit.get(bits, word)) for word in range(words) for half in halves]
 
 
 _HALVES = ("low", "high")
