@@ -314,8 +314,13 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
 
 
 def chosen(ranks: int, only: str) -> list[int]:
-    """The cases of a name, or with a word of it, or all of them, that are worth running on so many ranks."""
+    """The cases of a name, or with a word of it, or all of them, that are worth running on so many ranks.
+
+    A name that no case has ends the program: nothing would be checked.
+    """
     numbers = [number for number, case in enumerate(CASES) if only in ("", case.name, *case.name.split())]
+    if not numbers:
+        sys.exit(f"no case is called {only!r}, or has that word in its name")
     return [number for number in numbers if ranks <= _FEW_RANKS or not CASES[number].alone]
 
 

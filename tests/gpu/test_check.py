@@ -45,3 +45,9 @@ def test_hangs_and_deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
 
 def test_names_tell_cases_apart() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_names_of_no_case() -> None:
+    assert all("gemm_rs" in CASES[number].name.split() for number in check.chosen(2, "gemm_rs"))
+    with pytest.raises(SystemExit, match="no case is called 'gemm_r'"):
+        check.chosen(2, "gemm_r")
