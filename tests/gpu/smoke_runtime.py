@@ -2,7 +2,8 @@
 
 Prints a line for each check; the exit status is 1 if one fails. Needs one GPU of compute capability 9.0, and uses all
 there are: virtual ranks on the first one, one process for all GPUs, one process for each GPU. Every kind of mesh runs
-in separate processes, with a time limit. torch is used if it is installed.
+in separate processes, with a time limit. torch is used if it is installed. `--kind shared:2` has two processes on the
+first GPU, where their kernels take turns.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pkc.diagnostics import PkcError
+from pkc.runtime import group as groups
 from pkc.runtime.arrays import Array
 from pkc.runtime.copies import download, upload
 from pkc.runtime.launch import LoadedKernel
@@ -258,6 +261,9 @@ def make_mesh(kind: str) -> Mesh:
         return Mesh.from_torchrun()
     if kind == "single":
         return Mesh.single_process()
+    if kind.startswith("shared:"):
+        job = replace(groups.job(), local_rank=0)
+        return Mesh.of_job(job, [0] * job.ranks)
     return Mesh.virtual(int(kind.removeprefix("virtual:")))
 
 
@@ -316,7 +322,7 @@ def run_kind(kind: str, arguments: Sequence[str], processes: int) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", action="append", metavar="KIND", help="single, processes or virtual:N; default: all")
+    parser.add_argument("--kind", action="append", metavar="KIND", help="single, processes, virtual:N or shared:N")
     parser.add_argument("--only", metavar="CHECK", choices=[check.__name__ for check in CHECKS])
     parser.add_argument("--here", metavar="KIND", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -327,7 +333,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = present.gpus()
     kinds = options.kind or ["virtual:1", "virtual:2", "virtual:3", "virtual:8", "single", "processes"]
     rest = [] if options.only is None else ["--only", options.only]
-    results = [run_kind(kind, rest, found if kind == "processes" else 1) for kind in kinds]
+    counts = [int(kind[7:]) if kind.startswith("shared:") else found if kind == "processes" else 1 for kind in kinds]
+    results = [run_kind(kind, rest, count) for kind, count in zip(kinds, counts, strict=True)]
     print(f"{sum(results)} of {len(results)} kinds of mesh are right, on {found} GPUs")
     return 0 if all(results) else 1
 
