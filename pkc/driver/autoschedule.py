@@ -44,7 +44,7 @@ from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_packets import PACKETS
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.remote_accesses import ALL_REDUCE, planned
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, planned, remote_reads
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.remarks import Remark
 from pkc.targets import DEFAULT
@@ -117,6 +117,12 @@ def _autoschedule(
         return Autoschedule(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
     if sets_tiles(base.kernel):
         return Autoschedule(reason="the schedule sets tiles")
+    if ranks == 1 and _OVERLAP.isdisjoint(base.kernel.schedule) and _stages_rows(base.kernel):
+        # Nothing comes from elsewhere: roles that fetch it would take a warp from those that copy rows.
+        more = {"overlap": "intra_sm"}
+        fetched = (*schedule, *more.items())
+        found = _autoschedule(program, kernel, constants, fetched, target, dims, ranks, engines=engines)
+        return replace(found, schedule={**found.schedule, **more}, instead=instead)
 
     plain = is_plain(base.kernel)
     divisors = tuple(sorted(divisors_of([base.kernel], sizes, ranks).items()))
@@ -331,6 +337,11 @@ def _has_short_shards(kernel: KernelOp, dims: Mapping[str, int], ranks: int, tar
 def _reads_ahead(kernel: KernelOp) -> bool:
     """Whether an operand is fetched before its use."""
     return any(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in kernel.walk())
+
+
+def _stages_rows(kernel: KernelOp) -> bool:
+    """Whether rows that tables name are fetched before they are used."""
+    return any(isinstance(op, GatherOp) and planned(op) != "intra_sm" for op in remote_reads(kernel))
 
 
 def _fetches(kernel: KernelOp) -> bool:

@@ -88,6 +88,14 @@ def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_prod
     assert chosen("gemm", ranks=1, **large).schedule == {}
 
 
+def test_on_one_rank_rows_of_a_table_are_read_where_they_lie() -> None:
+    """Measured on one H200: beside roles that fetch nothing the loader has one warp, not two."""
+    dims = {"T": 4096, "H": 7168, "E": 128, "N": 2048, "P": 640}
+    assert chosen("moe_dispatch_gemm", ranks=1, **dims).schedule == {"overlap": "intra_sm"}
+    fixed = {"overlap": "inter_sm"}
+    assert "overlap" not in chosen("moe_dispatch_gemm", ranks=1, schedule=fixed, **dims).schedule
+
+
 def test_copy_engines_are_not_chosen_where_they_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     large = {"M": 20480, "N": 5120, "K": 20480}
     assert chosen("ag_gemm", **large).schedule == {"overlap": "copy_engine"}
