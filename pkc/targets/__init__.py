@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 DEFAULT = "sm_90a"
 """The target of a kernel that names none."""
 
-BUILT_IN = ("sm_90a",)
-"""Packages beside this file, each with its `TARGET`; all others come from `register`."""
+BUILT_IN = {"sm_90a": "sm_90a"}
+"""Packages beside this file, each with its `TARGET`, and the name of their machine code; all others come from
+`register`."""
 
 _registered: dict[str, Target] = {}
 
@@ -31,6 +32,13 @@ def find(name: str) -> Target | None:
     if name in BUILT_IN and name not in _registered:
         _registered[name] = importlib.import_module(f"{__name__}.{name}").TARGET
     return _registered.get(name)
+
+
+def code_of(name: str) -> str:
+    """The name of the machine code of a target that there is; one that is built in is not imported for it."""
+    found = BUILT_IN.get(name) or find(name)
+    assert found is not None
+    return found if isinstance(found, str) else found.code
 
 
 def register(target: Target) -> None:

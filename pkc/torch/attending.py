@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 from pkc.runtime.launch import runs_on
-from pkc.targets import DEFAULT
-from pkc.targets.target import lookup
+from pkc.targets import DEFAULT, code_of
 from pkc.torch import kernels
 from pkc.torch.groups import place_of
 from pkc.torch.launches import Launch, aligned, loaded, place_on
@@ -49,7 +48,7 @@ def unknown(tensor: Any) -> str:
     if name not in kernels.TYPES:
         return f"the element type is {name}; kernels take {' and '.join(kernels.TYPES)}"
     found = torch.cuda.get_device_capability(tensor.device)
-    if not runs_on(lookup(DEFAULT).code, found):
+    if not runs_on(code_of(DEFAULT), found):
         return f"the GPU has compute capability {found[0]}.{found[1]}; kernels are for {DEFAULT}"
     return ""
 

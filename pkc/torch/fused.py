@@ -12,8 +12,7 @@ from pkc.kernels import Kernel
 from pkc.runtime.arrays import Array, View, row_major
 from pkc.runtime.launch import runs_on
 from pkc.runtime.torch import tensor
-from pkc.targets import DEFAULT
-from pkc.targets.target import lookup
+from pkc.targets import DEFAULT, code_of
 from pkc.torch import kernels
 from pkc.torch.groups import Place, place_of
 from pkc.torch.launches import Launch, aligned, loaded
@@ -38,7 +37,7 @@ def unknown(a: Any, rights: Sequence[Any]) -> str:
     if not a.numel() or not all(right.numel() for right in rights):
         return "a tensor has no elements"
     found = torch.cuda.get_device_capability(a.device)
-    if not runs_on(lookup(DEFAULT).code, found):
+    if not runs_on(code_of(DEFAULT), found):
         return f"the GPU has compute capability {found[0]}.{found[1]}; kernels are for {DEFAULT}"
     return ""
 

@@ -267,6 +267,7 @@ def test_a_board_with_fewer_sms() -> None:
 def test_names() -> None:
     assert targets.names()[0] == targets.DEFAULT
     assert "tiny" in targets.names()
+    assert [targets.code_of(name) for name in ("tiny", targets.DEFAULT)] == ["sm_90", sm_90a.TARGET.code]
     targets.register(TINY)
     with pytest.raises(ValueError, match="another target called tiny"):
         targets.register(replace(TINY, code="sm_80"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA
+from pkc.targets import BUILT_IN
 from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS, TUNING
 from pkc.targets.sm_90a.instructions import computing, instruction
 from pkc.targets.sm_90a.layout import ALIGNMENT, shared_layout
@@ -12,7 +13,7 @@ from pkc.targets.target import Mma, Operands, Target, Tiles
 
 TARGET = Target(
     name="sm_90a",
-    code="sm_90a",
+    code=BUILT_IN["sm_90a"],
     arch=ARCH,
     rates=H200,
     tuning=TUNING,
