@@ -1,10 +1,12 @@
 """all_to_all for every pair of dimensions of an array, beside NCCL, on all GPUs of a job.
 
     torchrun --nproc-per-node 2 -m tools.exchanges [--json FILE]
+    python -m tools.exchanges --virtual 4                        # on one GPU: are results right?
 
 What is sharded along one dimension becomes sharded along another. `nccl` is `all_to_all_single` of what lies in its
 order already, `nccl_transposed` the same between the copies that bring it into that order and the result into its own.
 Every result of pkc is compared with that of NCCL. Times are as of `pkc bench`: medians of the slowest rank, L2 cold.
+Virtual ranks share one GPU, so that no time says anything: each result is the array itself, sharded otherwise.
 """
 
 from __future__ import annotations
@@ -15,11 +17,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pkc.bench import kernels, record
 from pkc.bench.peers.contest import WARMUP
 from pkc.bench.peers.ranks import Job, dist, join, torch
 from pkc.bench.peers.timing import measure, summary
+from pkc.dialect.numeric import numpy_dtype
+from pkc.dialect.types import bf16
 from pkc.driver.builder import artifact_for
+from pkc.driver.hardware import run_on_gpus
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.runtime.launch import LoadedKernel
@@ -29,6 +36,8 @@ from tests.exchanges import DIMS, PAIRS, exchange
 
 SIZES = ((16, 1024, 512), (32, 2048, 1024), (64, 4096, 2048))
 """16 MiB, 128 MiB and 1 GiB of bf16, of all ranks together."""
+RAGGED = (5, 57, 131)
+"""Shards of several lengths, and rows that begin at no multiple of 16 bytes."""
 
 
 def with_pkc(sizes: Sequence[int], pair: tuple[int, int], x: Any, mesh: Mesh, job: Job) -> Callable[[], Any]:
@@ -81,11 +90,31 @@ def measured(sizes: Sequence[int], pair: tuple[int, int], job: Job, repetitions:
     return {name: summary(timed.samples) for name, timed in zip(runs, times, strict=True)}
 
 
+def all_right(mesh: Mesh, sizes: Sequence[int], launches: int = 3) -> bool:
+    """Whether every pair gives the array as it was, bit by bit, on a mesh whose ranks are all of this process."""
+    whole = np.random.default_rng(0).standard_normal(tuple(sizes), np.float32).astype(numpy_dtype(bf16))
+    dims, right = dict(zip(DIMS, sizes, strict=True)), 0
+    for before, after in PAIRS:
+        program = parse_text(Source("exchange.pk", exchange(before, after)).remember())
+        artifact = artifact_for(program, dims=dims, ranks=mesh.ranks)
+        (found,) = run_on_gpus(artifact, mesh, dims, {"X": whole}, launches=launches)
+        same = found["Y"].tobytes() == whole.tobytes()
+        right += same
+        told = "right" if same else "WRONG"
+        print(f"{tuple(sizes)} {DIMS[before]} to {DIMS[after]}, {mesh.ranks} ranks: {told}", flush=True)
+    return right == len(PAIRS)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="where to write all figures")
     parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--virtual", type=int, metavar="RANKS", help="only whether results are right, on one GPU")
     given = parser.parse_args(arguments)
+    if given.virtual:
+        mesh = Mesh.virtual(given.virtual)
+        wrong = [sizes for sizes in (RAGGED, SIZES[0]) if not all_right(mesh, sizes)]
+        return 1 if wrong else 0
     job = join()
     found: dict[str, Any] = record.header(job, given.repetitions, WARMUP) | {"command": "python -m tools.exchanges"}
     for sizes in SIZES:

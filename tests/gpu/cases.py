@@ -352,7 +352,9 @@ def _attention() -> Iterator[Case]:
     yield Case("packed_attention tile_T=160", "packed_attention", lengths.packed(1), {"tile_T": "160"}, alone=True)
     for constants in ({}, {"splits": 1}, {"splits": 7, "D": 64}):
         listed = "".join(f" {name}={value}" for name, value in constants.items())
-        yield Case(f"decode_attention{listed}", "decode_attention", lengths.decoded, constants=constants)
+        for schedule in ("", "packets=true"):
+            name = f"decode_attention{listed} {schedule}".strip()
+            yield Case(name, "decode_attention", lengths.decoded, _settings(schedule), constants)
     yield from _scheduled("ring_attention", lengths.sequence, *overlaps)
     yield Case("ring_attention causal", "ring_attention", lengths.sequence, constants={"causal": True})
     zigzag = {"causal": True, "zigzag": True}
