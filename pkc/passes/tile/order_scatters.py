@@ -91,7 +91,7 @@ class OrderScatters(KernelPass):
                 continue
             slots = _slots(op, found)
             how = f"through memory, {slots} of each rank, and from there to their owners, who add them up in order"
-            missed(self.name, op, f"rows go {how}: `deterministic=False` adds each where it lives, in no order")
+            missed(self.name, op, f"rows go {how}: `deterministic=False` adds them where they live, in no order")
             mark_fresh(kernel, array)
             _Ordered(kernel, op, found, name).run()
 
