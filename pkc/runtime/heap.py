@@ -127,7 +127,8 @@ class Heap:
         except PkcError:
             if self._group is not None:  # the others look for it when they share theirs
                 self.share()
-                self._group.agree(_growth(size))
+                for found in self._group.agree(_growth(size)):
+                    close_all(found)
             raise
         if self._group is not None:
             chunk.descriptor = self._driver.cuMemExportToShareableHandle(handles[self._group.rank], self._fd, 0)

@@ -127,11 +127,12 @@ def test_every_process_maps_the_memory_of_all() -> None:
 def _no_room(rank: int) -> Any:
     api = Api(gpus=3, failing={"cuMemCreate": 2} if rank == 1 else {})
     mesh = Mesh.from_torchrun(driver=Driver(api))
+    files = _open_files()
     try:
         mesh.empty((1,), "f32")
         mesh.heap.share()
     except PkcError as error:
-        return str(error), api.handles
+        return str(error), api.handles, _open_files() - files
     return None
 
 
@@ -140,7 +141,8 @@ def test_one_rank_has_no_room() -> None:
     expected = """\
 error[PK834]: the symmetric heap cannot grow by 64 MiB: rank 1 has no room
   = help: the output of its process says more"""
-    assert texts[0] == texts[2] == (expected, {})
+    assert texts[0] == texts[2] == (expected, {}, 1), "its own memory stays"
+    assert texts[1][1:] == ({}, 0)
     assert texts[1][0].startswith("error[PK823]: GPU 1 has no room for 64 MiB\n")
 
 
