@@ -141,7 +141,9 @@ def test_what_is_left_alone(name: str) -> None:
     compiled = compile_program(parse_text(Source("k.pk", text).remember()), level="tile", schedule=schedule)
     # pk-overlap-mma splits MMAs, too.
     with collecting() as remarks:
-        run_pipeline(compiled.module, [step for step in ROLES_PIPELINE if not isinstance(step, OverlapMma)])
+        run_pipeline(
+            compiled.module, [step for step in ROLES_PIPELINE if not isinstance(step, OverlapMma)], verify_each=False
+        )
     assert not any(isinstance(op, MmaIssueOp) for op in compiled.kernel.walk())
     assert f"k.pk:{remark} [pk-pipeline-mma]" in map(str, remarks)
 
