@@ -23,6 +23,7 @@ from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.remote_accesses import ALL_REDUCE, in_packets, is_one_shot
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
+from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.targets.target import Target
 
@@ -131,15 +132,19 @@ def _reasons(error: PkcError) -> list[str]:
     return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
 
 
+_PLANS = (OrderScatters(), PlanOverlap(), StraddleShards(), PlanPackets())
+"""The passes of which estimates need the result."""
+
+
 def _planned(program: tree.Program, kernel: str, constants: Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
-    return _after(program, kernel, constants, schedule, (PlanOverlap(), StraddleShards(), PlanPackets(), SkipBlocks()))
+    return _after(program, kernel, constants, schedule, (*_PLANS, SkipBlocks()))
 
 
 @functools.lru_cache(maxsize=32)
 def written_as(program: tree.Program, kernel: str, constants: Items, schedule: Options) -> KernelOp:
     """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so."""
-    return _after(program, kernel, constants, dict(schedule), (PlanOverlap(), StraddleShards(), PlanPackets()))
+    return _after(program, kernel, constants, dict(schedule), _PLANS)
 
 
 def _after(

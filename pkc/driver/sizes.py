@@ -7,6 +7,7 @@ from enum import Enum
 from itertools import product
 
 from xdsl.dialects import scf
+from xdsl.dialects.arith import MaxSIOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pkc.cost.work import is_dependent
@@ -61,8 +62,9 @@ def counts_blocks(op: Operation) -> bool:
     """Whether a number of blocks is part of what is computed or signalled, and not only of how often."""
     if isinstance(op, CounterOp):
         return True
-    users = (use.operation for use in op.results[0].uses) if isinstance(op, BlockCountOp) else ()
-    return not all(isinstance(user, TasksOp | scf.ForOp | VisitedOp) for user in users)
+    users = [use.operation for use in op.results[0].uses] if isinstance(op, BlockCountOp) else []
+    users += [use.operation for user in users if isinstance(user, MaxSIOp) for use in user.result.uses]
+    return not all(isinstance(user, TasksOp | scf.ForOp | VisitedOp | MaxSIOp) for user in users)
 
 
 def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iterator[dict[Dim, int]]:

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.inverse import SumRowsOp
+from pkc.driver.candidates import other_tiles
 from pkc.driver.compiler import compile_program
+from pkc.driver.planned_candidates import written_as
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.run import simulate
+from pkc.targets.target import target_of
 
 COMBINE = """
 kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{layout}):
@@ -81,6 +85,15 @@ def test_layouts(ranks: int, layout: str) -> None:
 
 def test_a_table_that_is_computed() -> None:
     check(HEADS, "repeated", 2, "bf16", "shard(0)")
+
+
+def test_candidates_are_planned_as_they_are_compiled() -> None:
+    """Whatever the overlap is: no owner has to know how many rows come."""
+    program = parse_text(Source("k.pk", COMBINE.format(kind="bf16", layout="shard(0)").lstrip()))
+    for schedule in ((), (("overlap", "inter_sm"),)):
+        found = written_as(program, "k", (), schedule)
+        assert any(isinstance(op, SumRowsOp) for op in found.walk())
+        assert {key for sizes in other_tiles(found, target_of(found)) for key in sizes} == {"tile_P", "tile_N"}
 
 
 ROWS = "kernel k(Y: {y}, rows: i32[P], O: {o}):\n"
