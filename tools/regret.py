@@ -6,7 +6,8 @@ Shapes are drawn anew each time, by a seed that is kept with the figures. For ea
 of the program, those that are estimated best of the others, and some of these with other stages and consumers, on
 several ranks with SMs that only communicate, are compiled, by `jobs` processes, and measured in turns. The chosen one
 and the fastest of the others are then measured again: the regret is the time of the chosen one over that of the best of
-these, less one. All is measured one launch after the other, so that small arrays are in L2.
+these, less one. All is measured one launch after the other, so that small arrays are in L2. Where arrays of integers
+say how much there is to do, times are means over several contents: no schedule can depend on these.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from pkc.driver.compiler import compile_program, load_program
 from pkc.driver.tune import Clock, Ready, measure, ready
@@ -56,6 +60,9 @@ VARIANTS = {
     ),
 }
 """What is added to the chosen schedule and to the best of the others."""
+
+CONTENTS = 4
+"""How many contents of arrays of integers are drawn for a shape."""
 
 FINALISTS, FIRST, LAST = 3, 3, 9
 """How many are measured again, and the rounds of both measurements."""
@@ -193,7 +200,13 @@ def on_gpus(ranks: int) -> Callable[[Shape], Clock]:
             meshes.pop().close()
         meshes.append(Mesh.single_process(range(ranks)))
         module, dims = compile_program(program_of(shape)).module, dims_of(shape)
-        return clock_of(meshes[0], dims, draw_inputs(module, ranks=ranks, dims=dims, seed=0, period=1 << 20))
+        drawn_for = partial(draw_inputs, module, ranks=ranks, dims=dims, period=1 << 20)
+        inputs = drawn_for(seed=0)
+        counts = [name for name, values in inputs.items() if getattr(values, "dtype", None) == np.int32]
+        # A schedule serves all contents: times are means over several of what says how much there is to do.
+        seeds = range(sum(dims.values()), sum(dims.values()) + CONTENTS * bool(counts))
+        contents = [drawn_for(seed=seed, only=counts) for seed in seeds]
+        return clock_of(meshes[0], dims, inputs, contents=contents)
 
     return clock_for
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,14 @@ class Call:
 
     def fill(self, inputs: Mapping[str, Any]) -> None:
         """Write all arrays as they are at entry; no kernel may be running."""
-        for name, (parameter, array) in self._arrays.items():
+        self.write({name: inputs.get(name) for name in self._arrays})
+
+    def write(self, inputs: Mapping[str, Any]) -> None:
+        """Write some arrays as they are at entry; no kernel may be running."""
+        for name, content in inputs.items():
+            parameter, array = self._arrays[name]
             for rank in range(self._mesh.ranks):
-                upload(self._mesh, array, rank, _initial(parameter, array, rank, inputs.get(name)))
+                upload(self._mesh, array, rank, _initial(parameter, array, rank, content))
 
     def launch(self, stream: Any = None, *, dims: Mapping[str, int] | None = None) -> None:
         """Start the kernel on all ranks; `stream` as for `LoadedKernel`, `dims` are further ones."""
@@ -106,11 +112,16 @@ class Call:
 
 
 def clock_of(
-    mesh: Mesh, dims: Mapping[str, int], inputs: Mapping[str, Any], launches: int = 20
+    mesh: Mesh,
+    dims: Mapping[str, int],
+    inputs: Mapping[str, Any],
+    launches: int = 20,
+    contents: Sequence[Mapping[str, Any]] = (),
 ) -> Callable[[Artifact], Callable[[], float]]:
-    """From machine code of a kernel to what launches it `launches` times, fewer if that takes more than `ENOUGH`, and
-    gives the nanoseconds of each, by events of the first rank's GPU. All have the same arrays. On one rank launches are
-    a graph, so that short kernels do not wait for the host."""
+    """From machine code of a kernel to what launches it `launches` times, more if that takes less than `LEAST`, fewer
+    if it takes more than `ENOUGH`, and gives the nanoseconds of each, by events of the first rank's GPU; with
+    `contents` of some arrays, the mean over these. All have the same arrays. On one rank launches are a graph, so that
+    short kernels do not wait for the host."""
     calls: list[Call] = []
     kept: list[Callable[[], None]] = []  # a graph does not keep the kernel that it launches
     first, driver = mesh.local[0], mesh.driver
@@ -130,18 +141,33 @@ def clock_of(
             calls.append(Call(artifact, mesh, dims, inputs))
         launch = calls[0].launching(artifact)
         took(launch)
-        count = max(1, min(launches, int(ENOUGH / took(launch))))
+        count = enough_launches(min(took(launch) for _ in range(2)), launches)
 
         def together() -> None:
             for _ in range(count):
                 launch()
 
+        def with_contents() -> float:
+            total = 0.0
+            for content in contents:
+                calls[0].write(content)
+                total += took(again)
+            return total / len(contents) / count
+
         kept.append(launch)
         again = together if mesh.ranks > 1 or artifact.engines else _graph(mesh, together)
-        return lambda: took(again) / count
+        return with_contents if contents else lambda: took(again) / count
 
     return start
 
+
+def enough_launches(one: float, launches: int) -> int:
+    """How many launches are timed together, if one of them takes so many nanoseconds."""
+    return max(1, min(max(launches, math.ceil(LEAST / one)), int(ENOUGH / one)))
+
+
+LEAST = 4e5
+"""Nanoseconds of launches that events time well: to a thousandth."""
 
 ENOUGH = 5e6
 """Nanoseconds of launches after which more of them say little."""

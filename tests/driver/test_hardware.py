@@ -24,3 +24,9 @@ def test_copies_that_differ_are_no_result_unless_one_is_asked_for(
     ((found,), copies) = (call.all_outputs(False), call.all_outputs(True))
     assert np.isnan(found["Y"]).all() != same
     assert [of["Y"].tolist() for of in copies] == [[1.0, 2.0], [1.0, second]]
+
+
+def test_short_kernels_are_launched_more_often_and_long_ones_less() -> None:
+    """Together at least `LEAST`, at most `ENOUGH`, and 20 where that is between both."""
+    for one, wanted in ((2e3, 200), (3e4, 20), (1e6, 5), (1e8, 1)):
+        assert hardware.enough_launches(one, 20) == wanted
