@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
+from pkc.cost import stream
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect.words import JOINED
 from pkc.passes.roles.carrying import CARRYING
@@ -19,8 +21,8 @@ class Estimate:
 
     total: float
     tasks: int
-    rounds: int
-    """Tasks of the SM that has the most."""
+    rounds: float
+    """Tasks of the SM that has the most; the mean, where only the running kernel knows."""
     task: float
     memory: float
     link: float
@@ -33,6 +35,10 @@ class Estimate:
     chained: bool = False
     """Whether MMAs of a loop need one another; then a stage is loaded while others are read, even if it is the only
     one."""
+    streamed: bool = False
+    """Whether MMAs of one rank stream their operands: estimates of tiles count with what their rows cost."""
+    stage: int = 0
+    """Bytes of a stage of that stream."""
     launch: float = 0.0
     """Of `total`: what a launch takes without any work."""
     error: float = 0.0
@@ -70,6 +76,10 @@ def _errors(work: Work, ranks: int, target: Target, sms: int | None, found: Esti
     return measured, worst.total / found.total - 1
 
 
+_SPREAD = 0.7
+"""Of one list of any length: three such shares of its mean, less and more, have the variance of what there may be."""
+
+
 def _stores(phase: Phase) -> list[Store]:
     return [store for iteration in phase.iterations for store in iteration.stores]
 
@@ -102,18 +112,24 @@ class _Estimator:
     def _phase(self, phase: Phase) -> Estimate:
         """One phase by itself."""
         rates = self._rates
-        rounds = -(-phase.tasks // self._sms)
+        streams = self._streams(phase)
+        rounds = self._rounds(phase)
         task = self._task(phase)
         chained = any(iteration.dependent for iteration in phase.iterations)
         iterations = sum(iteration.times for iteration in phase.iterations if iteration.loop)
-        whole = Estimate(0.0, phase.tasks, rounds, task, 0.0, 0.0, self._sms, self._depth(phase), iterations, chained)
+        whole = Estimate(
+            0.0, round(phase.tasks), rounds, task, 0.0, 0.0, self._sms, self._depth(phase), iterations, chained
+        )
+        whole = replace(whole, streamed=streams, stage=self._stage(phase))
         if not rounds:
             return whole
         # The next contribution is sent when the last one is announced.
         each = max(task, rates.announce) if self._announced(phase) else task
         if not self._work.multiplies and any(store.packets for store in _stores(phase)):
             each += rates.load_latency / 2  # the threads that make packets load, too; of four warps some do meanwhile
-        main = (rounds - 1) * each + task + rates.load_latency
+        main = (
+            (rounds - 1) * each + task + rates.load_latency + streams * (self._warpgroups(phase) - 1) * rates.warpgroup
+        )
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
             # A storer sends the next contribution after the last one has arrived and is announced.
@@ -134,10 +150,36 @@ class _Estimator:
     def _task(self, phase: Phase) -> float:
         """Nanoseconds from the end of one task of an SM to the end of the next."""
         depth = self._depth(phase)
-        total = self._rates.task
+        if not self._streams(phase):
+            total = self._rates.task
+            return total + sum(iteration.times * self._iteration(iteration, depth) for iteration in phase.iterations)
+        alone = self._rounds(phase) == 1 and not phase.uncertain
+        total = self._rates.column * max(mma.columns for iteration in phase.iterations for mma in iteration.mmas)
         for iteration in phase.iterations:
-            total += iteration.times * self._iteration(iteration, depth)
+            if stream.is_stream(iteration):
+                multiplies = self._multiplies(iteration)
+                each = stream.nanoseconds(iteration, multiplies, depth, self._target, alone=alone)
+                total += iteration.times * each
         return total
+
+    def _stage(self, phase: Phase) -> int:
+        loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
+        return sum(load.stage_bytes for load in loads)
+
+    def _streams(self, phase: Phase) -> bool:
+        """Whether tasks of one rank do hardly more than stream operands of MMAs."""
+        with_mmas = [iteration for iteration in phase.iterations if iteration.mmas]
+        return self._ranks == 1 and len(with_mmas) == 1 and stream.is_stream(with_mmas[0])
+
+    def _rounds(self, phase: Phase) -> float:
+        """Tasks of the SM that has the most; the mean, where only the running kernel knows."""
+        spread = _SPREAD / math.sqrt(phase.uncertain) if phase.uncertain else 0.0
+        several = (1 - spread, 1.0, 1 + spread) if spread else (1.0,)
+        return sum(-(-phase.tasks * share // self._sms) for share in several) / len(several)
+
+    def _warpgroups(self, phase: Phase) -> int:
+        rows = max((mma.rows for iteration in phase.iterations for mma in iteration.mmas), default=0)
+        return self._work.consumers or max(1, min(rows // self._target.mma.rows, self._target.arch.consumers))
 
     def _announced(self, phase: Phase) -> bool:
         """Whether tasks contribute to sums, and announce each contribution to its owner."""
@@ -154,8 +196,6 @@ class _Estimator:
 
     def _iteration(self, iteration: Iteration, depth: int) -> float:
         rates = self._rates
-        cycles = sum(map(self._flops, iteration.mmas)) / rates.mma_flops
-        shared = sum(load.stage_bytes for load in iteration.loads) + sum(map(self._operands, iteration.mmas))
         arrives = max(
             sum(load.bytes for load in iteration.loads) / rates.load_bytes,
             sum(
@@ -163,7 +203,7 @@ class _Estimator:
                 for load in iteration.loads
             ),
         )
-        multiplies = max(cycles, shared / rates.shared_bytes) / rates.clock
+        multiplies = self._multiplies(iteration)
         computes = self._computes(iteration)
         stores = 0.0 if self._work.multiplies else sum(map(self._storing, iteration.stores))
         if not iteration.loop:
@@ -173,6 +213,12 @@ class _Estimator:
         kept = int(bool(iteration.mmas) and not iteration.dependent and depth > 1)
         waits = rates.load_latency / max(1, depth - kept) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
+
+    def _multiplies(self, iteration: Iteration) -> float:
+        """Nanoseconds of tensor cores, which read shared memory while TMA writes there."""
+        cycles = sum(map(self._flops, iteration.mmas)) / self._rates.mma_flops
+        shared = sum(load.stage_bytes for load in iteration.loads) + sum(map(self._operands, iteration.mmas))
+        return max(cycles, shared / self._rates.shared_bytes) / self._rates.clock
 
     def _storing(self, store: Store) -> float:
         """Nanoseconds of an SM for a tile that leaves it, for another rank more slowly."""
@@ -217,10 +263,13 @@ class _Estimator:
 
     def _depth(self, phase: Phase) -> int:
         """Stages of the loops that shared memory has room for; 0 if there is no room for one."""
-        each = sum(load.stage_bytes for iteration in phase.iterations if iteration.loop for load in iteration.loads)
+        each = self._stage(phase)
         came = [load.stage_bytes for iteration in phase.iterations if not iteration.loop for load in iteration.loads]
         left = [store.tile_bytes for iteration in phase.iterations for store in iteration.stores]
         once = sum(came) + sum(left)
+        if self._streams(phase):
+            (iteration,) = (iteration for iteration in phase.iterations if iteration.mmas)
+            return stream.stages(iteration, once, self._target.stage_memory, self._work.stages, self._target)
         if any(iteration.mmas for iteration in phase.iterations):
             once -= sum(size for size in left if size in came)  # it leaves in their stage (`pk-share-stages`)
         if not self._separate:

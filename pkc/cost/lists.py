@@ -29,3 +29,9 @@ def bytes_listed(op: SumRowsOp, extent: Extent) -> float:
     listed = prod(map(extent, array_type(op.order).dimensions)) / max(1, extent(kind.dimensions[0]))
     elements = prod(index.type.extent for index in op.indices if isinstance(index.type, BlockType))
     return listed * elements * dtype_bytes(kind.element_type)
+
+
+def mean_count(most: int, size: int) -> float:
+    """How many blocks a list has on average whose length may be any up to `most`: each last one may be short."""
+    whole, rest = divmod(most, size)
+    return (size * whole * (whole + 1) / 2 + rest * (whole + 1)) / (most + 1)

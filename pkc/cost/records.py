@@ -22,6 +22,15 @@ class Mma:
 
 
 @dataclass(frozen=True)
+class Edge:
+    """The last block of a dimension: the share of a box's rows that lie outside of the array, and of how many blocks it
+    is the last."""
+
+    outside: float
+    blocks: float
+
+
+@dataclass(frozen=True)
 class Load:
     """A tile that is loaded into a stage: rows of at most 128 bytes that lie inside of its array, and outside."""
 
@@ -32,6 +41,11 @@ class Load:
     outside: float
     chunks: float = 0.0
     """What each warp that copies it starts copies of, in chunks of 16 bytes for each of its threads."""
+    lines: float = 0.0
+    """Lines of the L2 cache that the rows of a tile touch, if it lies inside of the array."""
+    box_rows: int = 0
+    edges: tuple[Edge, ...] = ()
+    """Of the dimensions that tasks go through."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +87,10 @@ class Iteration:
 class Phase:
     """A `tasks` statement: how many tasks a rank has, and what each of them does."""
 
-    tasks: int
+    tasks: float
     iterations: list[Iteration] = field(default_factory=list[Iteration])
+    uncertain: float = 0.0
+    """How many lists of blocks they go through whose lengths only the running kernel knows: `tasks` is the mean."""
 
     @property
     def reaches_memory(self) -> bool:
@@ -104,6 +120,10 @@ class Work:
     fetched: list[Fetched] = field(default_factory=list[Fetched])
     assumed: dict[str, None] = field(default_factory=dict[str, None])
     """What only the running kernel knows, and was assumed."""
+    consumers: int = 0
+    """Warpgroups that compute, if the schedule says how many."""
+    stages: int = 0
+    """Stages of loops, if the schedule says how many."""
 
     @property
     def multiplies(self) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.cost.lists import bytes_listed, entries_seen
-from pkc.cost.records import Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
+from pkc.cost.lists import bytes_listed, entries_seen, mean_count
+from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
+from pkc.cost.stream import lines_of
 from pkc.dialect import blocks
 from pkc.dialect.access import (
     AccumulateOp,
@@ -68,7 +70,7 @@ class _Positions:
 
     dim: Dim
     extent: int
-    count: int
+    count: float
     valid: float
     inside: float
 
@@ -83,9 +85,13 @@ class _Counter(Evaluator):
         super().__init__(Sizes({**dims, RANKS: ranks}))
         self._kernel, self._extent, self._ranks, self._target = kernel, self.machine.size, ranks, target
         self._blocks: dict[SSAValue, _Positions] = {}
-        self._work = Work()
+        self._work = Work(
+            consumers=kernel.scheduled_number(CONSUMERS) or 0, stages=kernel.scheduled_number(STAGES) or 0
+        )
         self._iteration = Iteration(1.0, loop=False)
         self._iterations: dict[Block, Iteration] = {}
+        self._loaded = defaultdict[int, list[LoadOp]](list)
+        """By iteration; what is loaded twice is loaded once (`pk-cse`)."""
 
     def count(self) -> Work:
         alone = False
@@ -102,12 +108,14 @@ class _Counter(Evaluator):
             self.operation(op)
         # Constants of tasks are no phase.
         self._work.phases = [phase for phase in self._work.phases if phase.tasks != 1 or phase.reaches_memory]
+        for phase in self._work.phases:
+            phase.tasks = round(phase.tasks)
         return self._work
 
     # Control flow
 
     def tasks(self, op: TasksOp) -> None:
-        self._phase.tasks *= max(0, int(prod(self._value(count) for count in op.counts)))
+        self._phase.tasks *= max(0.0, prod(self._value(count) for count in op.counts))
         # Loops may end where a task is: the middle one has the mean work.
         for index, count in zip(op.body.block.args, op.counts, strict=True):
             self.bind(index, int(self._value(count)) // 2)
@@ -149,7 +157,9 @@ class _Counter(Evaluator):
             return False
         elif type(op) is LoadOp:
             iteration = self._loading(op)
-            iteration.loads.append(self._load(op, self._phase.tasks * iteration.times))
+            if not any(_is_same(op, other) for other in self._loaded[id(iteration)]):
+                iteration.loads.append(self._load(op, self._phase.tasks * iteration.times))
+                self._loaded[id(iteration)].append(op)
         elif type(op) is GatherOp:
             self._gather(op)
         elif isinstance(op, ReduceOp | AllReduceOp):
@@ -190,20 +200,21 @@ class _Counter(Evaluator):
     def unknown(self, op: Operation) -> None:
         """Nothing yet: it may be that nothing depends on it."""
 
-    def _value(self, value: SSAValue) -> int:
+    def _value(self, value: SSAValue) -> float:
         known = self.known(value)
         if known is None:
             raise UnknownWorkError("how much there is to do is known only when it runs")
         return known
 
-    def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[int, int, int]:
+    def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[float, float, int]:
         """Blocks of a list, the positions that they cover, and the length of the ranges that no block straddles."""
         extent = self._extent(dim)
         if op.start is not None or op.stop is not None:
             first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
             covered = max(0, min(last, extent) - max(first, 0))
             if self._ranks == 1 and any(map(self._is_unknown, (op.start, op.stop))):
-                covered = -(-covered // 2)  # as long as any length between is on average
+                self._phase.uncertain = max(1.0, self._phase.tasks)
+                return mean_count(covered, size), covered / 2, covered
             return blocks.count(0, covered, size), covered, covered
         length = blocks.shard_length(extent, self._ranks)
         if op.shard is not None:
@@ -265,7 +276,25 @@ class _Counter(Evaluator):
             groups = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _is_looped(index))
             staged = 0 if copied else layout.bytes
             self._work.fetched.append(Fetched(whole * away, tiles * away, staged, copied * groups * away))
-        return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists))
+        width = layout.bytes // rows
+        length = self._extent(kind.dimensions[-1]) * size
+        edges = tuple(self._edges(op, width // size)) if self._ranks == 1 else ()
+        lines = rows * lines_of(width, length)
+        return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists), 0.0, lines, rows, edges)
+
+    def _edges(self, op: LoadOp, panel: int) -> Iterator[Edge]:
+        """The last blocks of the dimensions that tasks go through; of a row, whose boxes have `panel` elements, only
+        whole boxes lie outside."""
+        for position, index in enumerate(op.indices):
+            found = self._blocks.get(index)
+            if found is None or _is_looped(index) or found.extent < 2:
+                continue
+            if not float(found.count).is_integer():  # an average
+                yield Edge(1 - found.valid / found.extent, 1.0)
+                continue
+            outside = round(found.count * (found.extent - found.valid))
+            boxes = min(panel, found.extent) if position == len(op.indices) - 1 else 1
+            yield Edge(outside // boxes * boxes / found.extent, found.count)
 
     def _tiles(self, op: LoadOp, position: int) -> float:
         found = self._blocks.get(op.indices[position])
@@ -356,8 +385,15 @@ def elements_of(op: Operation) -> int:
 
 _NOTHING = Rate(0.0)
 
+CONSUMERS, STAGES = "consumers", "stages"
+"""Keys of a schedule."""
+
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""
+
+
+def _is_same(load: LoadOp, other: LoadOp) -> bool:
+    return load.array is other.array and tuple(load.indices) == tuple(other.indices)
 
 
 def _names_a_rank(op: Operation) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 
 from xdsl.dialects import scf
@@ -21,6 +21,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import PGLType
 from pkc.driver import tuned
+from pkc.driver.better import better, careful, has_stages
 from pkc.driver.candidates import CONSUMERS, is_plain, why_none
 from pkc.driver.chosen import Autoschedule, Found
 from pkc.driver.compiler import Number, compile_program
@@ -32,8 +33,10 @@ from pkc.driver.planned_candidates import (
     by_copy_engines,
     candidates,
     in_one_shot,
+    pointwise,
     sent_in_packets,
     straddling,
+    streaming,
     with_separate_sms,
     written_as,
 )
@@ -111,6 +114,8 @@ def _autoschedule(
 ) -> Autoschedule:
     base, *others = candidates(program, kernel, constants, schedule, target)
     sizes = dict(dims)
+    if not any(isinstance(argument.type, PGLType) for argument in base.kernel.body.block.args):
+        ranks = 1  # each works by itself
     try:
         instead = _estimate(base, sizes, ranks, target)
     except UnknownWorkError as error:
@@ -157,7 +162,7 @@ def _autoschedule(
     tuning = target.tuning
     # Of one rank it was measured that estimates of tiles are alike: what is assumed, and a launch, is the same for all.
     doubt, launch = (instead.doubt, instead.launch) if ranks == 1 else (instead.error, 0.0)
-    gain = _careful(tuning.gain_of_chains if instead.chained else tuning.gain, doubt, target)
+    gain = careful(tuning.gain_of_chains if instead.chained else tuning.gain, doubt, target)
     if others and instead.chained and any(map(_has_uneven_blocks, base.kernel.walk())):
         # Those that are measured to be slower are estimated to be faster.
         untried.append(
@@ -165,29 +170,36 @@ def _autoschedule(
             " or whose number they read, at most an average is known"
         )
         gain = 0.0
-    if not _has_stages(instead) and (instead.chained or not (others and compiles(instead, {}))):
+    if not has_stages(instead) and (instead.chained or not (others and compiles(instead, {}))):
         gain = math.inf
-    taken = _better((instead, base.settings), estimated(others), compiles, gain, tuning.equal, launch)
+    if others and instead.streamed:
+        several = estimated(streaming(program, kernel, constants, schedule, target))
+        enough = [found for found in several if found[0].stages > (0 if "stages" in fixed else _FEW)]
+        return result(better((instead, base.settings), enough, compiles, 1.0, 1.0, launch))
+    fewer = pointwise(others, target) if ranks == 1 else others
+    if len(fewer) < len(others):
+        return result(better((instead, base.settings), estimated(fewer), compiles, _AS_SLOW, 1.0, launch))
+    taken = better((instead, base.settings), estimated(others), compiles, gain, tuning.equal, launch)
     if ranks == 1 and CONSUMERS not in fixed:
         taken = _by_one_warpgroup(taken, _kernel_of(taken[1], (base, *others)), target, compiles)
     if _has_short_shards(base.kernel, sizes, ranks, target) and "straddle" not in fixed:
         found, refused = straddling(program, kernel, constants, schedule, target)
-        taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
+        taken = better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks > 1 and ALL_REDUCE not in fixed:
         found = estimated(in_one_shot(program, kernel, constants, schedule, target))
-        taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
+        taken = better(taken, found, compiles, tuning.gain, tuning.equal)
     if ranks > 1 and PACKETS not in fixed and taken[0].total <= tuning.packets_to:
         found = sent_in_packets(program, kernel, constants, schedule, target)
         found = estimated(one for one in found if one.settings.keys().isdisjoint(fixed))
-        taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
+        taken = better(taken, found, compiles, tuning.gain, tuning.equal)
     if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
         return result(taken)
     if taken[0].chained and _reads_ahead(base.kernel):
         # Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight.
         found = with_separate_sms(program, kernel, constants, schedule, taken[1], target)
-        gain = tuning.gain_of_separate if _has_stages(taken[0]) else math.inf
-        taken = _better(taken, estimated(found), compiles, gain, tuning.equal)
+        gain = tuning.gain_of_separate if has_stages(taken[0]) else math.inf
+        taken = better(taken, estimated(found), compiles, gain, tuning.equal)
         return result(taken)
     if not _fetches(base.kernel):
         return result(taken)
@@ -199,7 +211,7 @@ def _autoschedule(
         found, refused = by_copy_engines(program, kernel, constants, schedule, taken[1])
         if not engines:
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
-        taken = _better(taken, estimated(found), compiles, tuning.gain_of_copies, tuning.equal)
+        taken = better(taken, estimated(found), compiles, tuning.gain_of_copies, tuning.equal)
         untried += [f"copy engines were not tried: {reason}" for reason in refused]
     return result(taken)
 
@@ -208,6 +220,12 @@ def sets_tiles(kernel: KernelOp) -> bool:
     """Whether the schedule sets tiles, so that nothing is chosen."""
     return any(key.startswith(TILE) for key in kernel.schedule)
 
+
+_FEW = 2
+"""So many stages are too few for streams: with one in use and one that MMAs in flight keep, none is loaded."""
+
+_AS_SLOW = 1.05
+"""Tiles that are measured to be the best ones are taken if their estimate is hardly worse than the program's."""
 
 _MOST_COMPILED = 8
 """So many choices that may not compile are tried: each takes some tenths of a second."""
@@ -219,41 +237,11 @@ _OVERLAP = {"overlap", "comm_sms", "transfer"}
 """Keys of the schedule that say who fetches: then neither copy engines nor a separate loader is chosen."""
 
 
-_AS_MUCH = 1.01
-"""Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
-
-
-def _better(
-    now: Found,
-    others: Sequence[Found],
-    compiles: Callable[[Estimate, Mapping[str, str]], bool],
-    gain: float,
-    equal: float,
-    launch: float = 0.0,
-) -> Found:
-    """The best of `others` that compiles, if it takes at most `gain` of the time of `now`, `launch` aside; or `now`."""
-    enough = (found for found in others if found[0].stages > (not found[0].chained))
-    worth = [found for found in enough if found[0].total - launch <= gain * (now[0].total - launch)]
-    return next((found for found in sorted(worth, key=_cheapest(worth, equal)) if compiles(*found)), now)
-
-
 def _has_uneven_blocks(op: Operation) -> bool:
     """Whether tasks skip blocks, or a loop goes through as many as an array says."""
     if isinstance(op, scf.ForOp):
         return any(isinstance(value.owner, ReadOp) for value in sources((op.lb, op.ub)))
     return isinstance(op, VisitedOp)
-
-
-def _has_stages(found: Estimate) -> bool:
-    """Whether there is room for the stages without which any other tiles are better: one, or two where MMAs that need
-    one another are pipelined."""
-    return found.stages > found.chained
-
-
-def _careful(gain: float, doubt: float, target: Target) -> float:
-    """The share of the time that is enough of a gain: less, the less sure estimates are."""
-    usual = target.rates.error_of_mmas
-    return gain * (1 + usual) / (1 + max(usual, doubt))
 
 
 def _kernel_of(settings: Mapping[str, str], several: Iterable[Candidate]) -> KernelOp:
@@ -274,18 +262,6 @@ def _by_one_warpgroup(
         return taken
     settings = {**taken[1], CONSUMERS: "1"}
     return (taken[0], settings) if compiles(taken[0], settings) else taken
-
-
-def _cheapest(worth: Sequence[Found], equal: float) -> Callable[[Found], tuple[float, float, int, float]]:
-    """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
-    best = min((found.total for found, _ in worth), default=0.0)
-    least = min((found.busy for found, _ in worth if found.total <= equal * best), default=0.0)
-    return lambda found: (
-        max(found[0].total, equal * best),
-        max(found[0].busy, _AS_MUCH * least),
-        found[0].tasks,
-        found[0].iterations,
-    )
 
 
 def _estimate(of: Candidate, dims: Mapping[str, int], ranks: int, target: Target) -> Estimate:

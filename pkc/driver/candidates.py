@@ -138,6 +138,12 @@ def _matmul_dims(kernel: KernelOp) -> _Dims | None:
     return found.pop() if len(found) == 1 else None
 
 
+def summed_over(kernel: KernelOp) -> Dim | None:
+    """The dimension that all matmuls of a kernel sum over, if they have the same three."""
+    dims = _matmul_dims(kernel)
+    return dims and dims.names[2]
+
+
 def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
     """The blocks that the two axes of an operand come from, if it is loaded."""
     owner = value.owner

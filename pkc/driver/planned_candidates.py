@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
+from pkc.cost.stream import LINE
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp
+from pkc.dialect.access import AccumulateOp, StoreOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
-from pkc.driver.candidates import other_tiles
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
+from pkc.dialect.types import dtype_bytes
+from pkc.driver.candidates import CONSUMERS, other_tiles, summed_over
 from pkc.driver.compiler import Number
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
@@ -88,6 +93,69 @@ def in_one_shot(
     if not any(isinstance(op, AccumulateOp) and is_one_shot(one_shot, op) for op in one_shot.walk()):
         return []
     return [_replanned(one, {ALL_REDUCE: "one_shot"}) for one in tiles]
+
+
+@functools.lru_cache(maxsize=32)
+def streaming(
+    program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
+) -> list[Candidate]:
+    """What is tried for MMAs that stream operands of one rank: rows of whole lines, of 8-bit operands also of two, and
+    one warpgroup where it has room for the accumulators, which reads each right operand once."""
+    base, *tiles = candidates(program, kernel, constants, schedule, target)
+    found = [one for one in tiles if _has_whole_lines(one.kernel, target)]
+    inner = summed_over(base.kernel)
+    if inner is not None and min(_sizes_of_operands(base.kernel)) == 1:
+        key, known = f"{TILE}{inner}", [dict(one.settings) for one in found]
+        for size in target.tiles.deep:
+            more = ({**one.settings, key: str(size)} for one in found if one.settings.get(key) == str(size // 2))
+            wanted = [settings for settings in more if settings not in known]
+            found += [
+                Candidate(each, _planned(program, kernel, constants, {**dict(schedule), **each})) for each in wanted
+            ]
+    if CONSUMERS in base.kernel.schedule:
+        return found
+    return [
+        _replanned(one, {CONSUMERS: "1"}) if _fit_one_warpgroup(one.kernel, target) else one for one in (base, *found)
+    ]
+
+
+def pointwise(several: Sequence[Candidate], target: Target) -> list[Candidate]:
+    """Those whose tiles are measured to be the best ones of what only computes element by element; all if the tiles
+    are not of two dimensions, or something else is computed."""
+    ops = [op for one in several for op in one.kernel.walk()]
+    if any(isinstance(op, MmaOp | RowReduction | AccumulateOp | TransposeOp) for op in ops):
+        return list(several)
+    found = [
+        one
+        for one in several
+        if all(
+            tile_type(op.tile).shape in target.tiles.pointwise for op in one.kernel.walk() if isinstance(op, StoreOp)
+        )
+    ]
+    return found or list(several)
+
+
+def _mmas(kernel: KernelOp) -> list[MmaOp]:
+    return [op for op in kernel.walk() if isinstance(op, MmaOp)]
+
+
+def _sizes_of_operands(kernel: KernelOp) -> set[int]:
+    return {dtype_bytes(tile_type(op.a).element_type) for op in _mmas(kernel)}
+
+
+def _has_whole_lines(kernel: KernelOp, target: Target) -> bool:
+    lefts = [tile_type(op.a) for op in _mmas(kernel)]
+    return all(
+        rows >= target.tiles.least_streamed and inner * dtype_bytes(left.element_type) >= LINE
+        for left in lefts
+        for rows, inner in (left.shape,)
+    )
+
+
+def _fit_one_warpgroup(kernel: KernelOp, target: Target) -> bool:
+    shapes = [tile_type(op.result).shape for op in _mmas(kernel)]
+    most = target.mma.rows * target.mma.columns
+    return min(shapes)[0] > target.mma.rows and sum(map(prod, shapes)) <= most
 
 
 @functools.lru_cache(maxsize=32)

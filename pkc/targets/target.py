@@ -76,8 +76,12 @@ class Tiles:
     """What is summed over in an iteration where accumulators have at most `small` elements: the MMAs of less take
     hardly longer than the iteration's barriers."""
     small: int = 0
+    least_streamed: int = 8
+    """The fewest rows of a matmul on one rank: with fewer, more tasks load the same right operands."""
     streamed: int = 8192
     """The most elements of tiles that meet no MMA: SMs are busy with several at a time."""
+    pointwise: tuple[tuple[int, ...], ...] = ()
+    """What autoschedule tries for tiles of two dimensions where each element is computed by itself."""
     chained_rows: tuple[int, ...] = ()
     """What autoschedule tries for rows where MMAs of a loop need one another, with a warpgroup for each `Mma.rows`."""
     chained: tuple[int, ...] = ()

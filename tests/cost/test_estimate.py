@@ -94,11 +94,11 @@ def test_loops_whose_mmas_need_one_another() -> None:
 
 def test_a_faster_bottleneck_makes_a_kernel_faster() -> None:
     """Many rows are bound by MMAs, a few by loads, and sums by the link."""
-    many = work("gemm", 1, {"M": 8192, "N": 8192, "K": 8192})
-    few = work("gemm", 1, {"M": 16, "N": 8192, "K": 8192}, tile_M="16", tile_N="64")
+    many = work("gemm", 1, {"M": 8192, "N": 8192, "K": 8192}, tile_N="128")
+    few = work("gemm", 1, {"M": 16, "N": 8192, "K": 8192}, tile_M="16", tile_N="64", tile_K="256")
     sums = work("gemm_rs", RANKS, {"M": 8192, "N": 8192, "K": 512})
     multiplies = replace(H200, mma_flops=2 * H200.mma_flops, shared_bytes=2 * H200.shared_bytes)
-    loads = replace(H200, load_bytes=2 * H200.load_bytes, memory_bytes=2 * H200.memory_bytes)
+    loads = replace(H200, load_bytes=2 * H200.load_bytes, line=H200.line / 2, memory_bytes=2 * H200.memory_bytes)
     sends = replace(H200, link_bytes=2 * H200.link_bytes)
     for kernel, ranks, faster in ((many, 1, multiplies), (few, 1, loads), (sums, RANKS, sends)):
         before = estimate(kernel, ranks, TARGET).total

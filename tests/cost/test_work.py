@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pkc.cost.records import Load, Mma, UnknownWorkError, Work
+from pkc.cost.records import Edge, Load, Mma, UnknownWorkError, Work
+from pkc.cost.stream import lines_of
 from pkc.cost.work import count_work
 from pkc.dialect.program import KernelOp
 from pkc.frontend.elaborate import build_module
@@ -36,7 +37,10 @@ def test_mmas_and_bytes_of_a_gemm() -> None:
     assert (outer.times, inner.times, outer.loop, inner.loop) == (1, 10, False, True)
     assert inner.mmas == [Mma(128, 256, 64, 2)]
     # 256 columns of B are four panels of 64 rows; nothing lies outside.
-    assert inner.loads == [Load("A", 16384, 16384, 128, 0), Load("B", 32768, 32768, 256, 0)]
+    assert inner.loads == [
+        Load("A", 16384, 16384, 128, 0, 0.0, 128, 128, (Edge(0, 4),)),
+        Load("B", 32768, 32768, 256, 0, 0.0, 256, 256, (Edge(0, 4),)),
+    ]
     assert [(store.tile_bytes, store.sent, store.summed) for store in outer.stores] == [(65536, 0, False)]
     assert found.read == {"A": 512 * 640 * 2, "B": 640 * 1024 * 2}
     assert found.fetched == []
@@ -44,9 +48,9 @@ def test_mmas_and_bytes_of_a_gemm() -> None:
 
 def test_what_lies_outside_of_an_array_is_no_byte() -> None:
     (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}).phases[0].iterations[1].loads
-    assert load == Load("A", 16384, 16 * 64 * 2, 16, 112)
+    assert load == Load("A", 16384, 16 * 64 * 2, 16, 112, lines=128, box_rows=128, edges=(Edge(112 / 128, 1),))
     (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}, tile_M="16").phases[0].iterations[1].loads
-    assert load == Load("A", 16 * 64 * 2, 16 * 64 * 2, 16, 0)
+    assert load == Load("A", 16 * 64 * 2, 16 * 64 * 2, 16, 0, lines=16, box_rows=16, edges=(Edge(0, 1),))
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 2**63 - 1])
@@ -70,7 +74,7 @@ def test_rows_of_several_owners_are_several_blocks() -> None:
     found = work("gemm_rs", 4, {"M": 16, "N": 512, "K": 64})
     assert found.phases[0].tasks == 4 * 2
     # The box of the last block, which has the rows 12 to 15, has the least of A.
-    assert found.phases[0].iterations[1].loads[0] == Load("A", 16384, 4 * 64 * 2, 4, 124)
+    assert found.phases[0].iterations[1].loads[0] == Load("A", 16384, 4 * 64 * 2, 4, 124, lines=128, box_rows=128)
 
 
 def test_operands_of_other_ranks_are_fetched_once() -> None:
@@ -139,14 +143,16 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_what_only_the_running_kernel_decides_is_assumed() -> None:
-    """Both branches, and half of the blocks of a list; over ranks all."""
+    """Both branches, and as many blocks as lists of any length have on average; over ranks all."""
     found = counted(BRANCH.format(condition="count[0] > 0"))
     assert list(found.assumed) == ["both branches of an `if`"]
     (iteration,) = found.phases[0].iterations
     assert (iteration.lanes, iteration.special) == (64 * 64, 64 * 64)
     lists = counted(LISTS)
     assert list(lists.assumed) == ["lists of blocks that are half as long as they may be"]
-    assert lists.phases[0].tasks == 2 * 1 * 2
+    mean = sum(-(-count // 64) for count in range(DIMS["M"] + 1)) / (DIMS["M"] + 1)
+    assert lists.phases[0].tasks == round(DIMS["E"] * mean * 2) == 6
+    assert lists.phases[0].uncertain
 
 
 def test_rows_that_a_table_names_and_sums_into_them() -> None:
@@ -186,3 +192,17 @@ def test_blocks_that_tasks_skip_are_no_work(ranks: int, constants: dict[str, int
     ]
     assert visits[0] == 8192 / 128
     assert visits[0] / 2 <= visits[1] <= visits[0] / 2 + 2 * ranks
+
+
+def test_lines_of_rows_that_begin_anywhere() -> None:
+    """Of 128 bytes: one line, two if the row does not begin with one."""
+    assert lines_of(128, 256) == 1
+    assert lines_of(128, 64) == 1.5
+    assert lines_of(128, 16) == (1 + 7 * 2) / 8
+    assert lines_of(64, 16) == (5 * 1 + 3 * 2) / 8
+
+
+def test_what_is_loaded_twice_is_loaded_once() -> None:
+    """Both MMAs of swiglu read the same tile of X."""
+    loop = work("swiglu", 1, {"M": 256, "N": 256, "K": 256}).phases[0].iterations[1]
+    assert [load.array for load in loop.loads] == ["X", "W", "V"]

@@ -1,0 +1,80 @@
+"""Which of several estimated schedules is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pkc.cost.estimate import Estimate
+from pkc.driver.chosen import Found
+from pkc.targets.target import Target
+
+_AS_MUCH = 1.01
+"""Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
+
+_AS_FAST = 1.02
+"""Times of streams that differ by less than this factor are as good as equal."""
+
+
+def better(
+    now: Found,
+    others: Sequence[Found],
+    compiles: Callable[[Estimate, Mapping[str, str]], bool],
+    gain: float,
+    equal: float,
+    launch: float = 0.0,
+) -> Found:
+    """The best of `others` that compiles, if it takes at most `gain` of the time of `now`, `launch` aside; or `now`."""
+    if now[0].streamed:
+        return _best_stream([*([now] if now[0].stages or not others else []), *others], now, compiles, launch)
+    enough = (found for found in others if found[0].stages > (not found[0].chained))
+    worth = [found for found in enough if found[0].total - launch <= gain * (now[0].total - launch)]
+    return next((found for found in sorted(worth, key=_cheapest(worth, equal)) if compiles(*found)), now)
+
+
+def _best_stream(
+    several: Sequence[Found],
+    now: Found,
+    compiles: Callable[[Estimate, Mapping[str, str]], bool],
+    launch: float,
+) -> Found:
+    """The fastest that compiles; among times as good as equal, as where memory is the limit, the one whose SMs are busy
+    for the least time; then the one with the smallest stages: more of these hide what loads take when they are late.
+    `now` is taken as it is."""
+    best = min(found.total - launch for found, _ in several)
+    least = min(found.busy for found, _ in several if found.total - launch <= _AS_FAST * best)
+
+    def preferred(one: Found) -> tuple[float, float, int, float]:
+        found = one[0]
+        return (
+            max(found.total - launch, _AS_FAST * best),
+            max(found.busy, _AS_FAST * least),
+            found.stage,
+            found.total,
+        )
+
+    order = sorted(several, key=preferred)
+    return next((one for one in order if one is now or compiles(*one)), now)
+
+
+def _cheapest(worth: Sequence[Found], equal: float) -> Callable[[Found], tuple[float, float, int, float]]:
+    """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
+    best = min((found.total for found, _ in worth), default=0.0)
+    least = min((found.busy for found, _ in worth if found.total <= equal * best), default=0.0)
+    return lambda found: (
+        max(found[0].total, equal * best),
+        max(found[0].busy, _AS_MUCH * least),
+        found[0].tasks,
+        found[0].iterations,
+    )
+
+
+def has_stages(found: Estimate) -> bool:
+    """Whether there is room for the stages without which any other tiles are better: one, or two where MMAs that need
+    one another are pipelined."""
+    return found.stages > found.chained
+
+
+def careful(gain: float, doubt: float, target: Target) -> float:
+    """The share of the time that is enough of a gain: less, the less sure estimates are."""
+    usual = target.rates.error_of_mmas
+    return gain * (1 + usual) / (1 + max(usual, doubt))
