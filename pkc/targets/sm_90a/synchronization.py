@@ -6,7 +6,7 @@ from pkc.targets.instruction import Instruction
 from pkc.targets.sm_90a.inline_ptx import RAISE, asm, bounded, effect, guarded, report
 
 _TRY = (
-    'asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n'
+    'asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\\n'
     'selp.u32 %0, 1, 0, p;\\n}" : "=r"(p) : "r"(a), "r"(b) : "memory");'
 )
 

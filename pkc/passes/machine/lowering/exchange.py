@@ -54,7 +54,7 @@ def combine(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, 
         bits = emit.value("bits_f32" if real else "bits_i32", emit.get(target.registers, at))
         own = emit.plus(emit.times(launch.part, each), emit.times(mine, word))
         emit.do("send_cluster_b32", emit.plus(words, own), bits, barrier, threads.lane)
-    emit.do("mbarrier_wait_cluster", barrier, phase)
+    emit.wait("mbarrier_wait_cluster", barrier, phase, awaits="other parts of a row", until="filled")
     row = emit.plus(words, emit.times(emit.over(mine, warps), warps * word))
 
     def received(number: SSAValue) -> SSAValue:
