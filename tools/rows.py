@@ -30,7 +30,7 @@ BYTES = 1 << 30
 LENGTHS = (128, 1024, 4096, 8192, 16384, 32768, 151936)
 ELEMENTS = (16384, 8192, 32768)
 """Elements of a tile, from which the number of its rows follows."""
-PIECES, CLUSTERS = (4096, 8192, 16384), (2, 4, 8)
+PIECES, CLUSTERS = (8192, 16384), (2, 4, 8)
 """What is tried of rows longer than the longest of these pieces: pieces, and rows in clusters of CTAs."""
 
 LAUNCHES, ROUNDS, CHECKED = 5, 5, 64

@@ -63,14 +63,15 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
 
 def shared_words(role: RoleOp, warp: int) -> int:
     """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any.
-    In a cluster two for each warp of each CTA, behind two mbarriers: what comes next arrives beside what is read."""
+    In a cluster there are two mbarriers in front, and two for each CTA of a row: what comes next arrives beside what is
+    read."""
     threads = warp * (role.warps.value.data if role.warps is not None else 0)
     if not threads:
         return 0
     axes, tasks = infer_axes(role.body), [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)]
     reducing = [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
     if reducing and (ctas := cluster_of(role)) > 1:
-        return EXCHANGES * (MBARRIER_WORDS + ctas * threads // warp)
+        return EXCHANGES * MBARRIER_WORDS + (EXCHANGES * ctas + 1) * (threads // warp)
     return threads // warp if any(lanes_for(op, axes, threads, warp).count > warp for op in reducing) else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
+from pkc.dialect.machine import b32
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import f32
 from pkc.passes.analysis.row_lanes import EXCHANGES
@@ -32,45 +33,58 @@ def combine(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, 
     """A reduction that all threads of each warp have over their part of a row, of which so many warps of each CTA have
     some, over all of these.
 
-    Each warp sends what it has to all CTAs of the cluster, and all wait for the warps of all. Two places take turns:
-    who sends the second time after this has seen what all warps have sent the next time, and so read before. Every
-    thread combines in the same order.
+    The first of the warps of a row sends what these have to all CTAs of the cluster, and all threads wait for what
+    comes from all. Two places take turns: who sends the second time after this has what all have sent the next time,
+    and so has read before. Every thread combines in the same order.
     """
     emit, threads, launch = role.emit, role.threads, role.launch
     assert role.exchanged is not None and launch.part is not None
-    word, ctas = emit.target.arch.register_bytes, launch.cluster
-    each, real = threads.warps * word, target.element_type == f32
+    word, ctas, rows = emit.target.arch.register_bytes, launch.cluster, threads.warps // warps
     count = emit.get(role.exchanged, 0)
     emit.set(emit.plus(count, 1), role.exchanged, 0)
     place, phase = emit.rest(count, EXCHANGES), emit.rest(emit.part(count, EXCHANGES), 2)
     first = emit.plus(launch.base, role.words)
     barrier = emit.plus(first, emit.times(place, emit.target.arch.mbarrier_bytes))
-    words = emit.plus(first, EXCHANGES * emit.target.arch.mbarrier_bytes)
-    words = emit.plus(words, emit.times(place, ctas * each))
+    parts = emit.plus(first, EXCHANGES * emit.target.arch.mbarrier_bytes)
+    own = emit.plus(parts, EXCHANGES * rows * ctas * word)
     mine = emit.minus(threads.warp, threads.first)
+    row = emit.over(mine, warps)
+    parts = emit.plus(parts, emit.plus(emit.times(place, rows * ctas * word), emit.times(row, ctas * word)))
+    if warps > 1:
+        with emit.when(emit.compare("eq", threads.lane, 0)):
+            emit.do("store_shared_b32", emit.plus(own, emit.times(mine, word)), _bits(emit, target, at))
+        emit.do(threads.sync)
     with emit.when(emit.compare("eq", threads.thread, threads.start)):
-        emit.do("mbarrier_expect", barrier, emit.const(ctas * each))
-    with emit.when(emit.compare("slt", threads.lane, ctas)):
-        bits = emit.value("bits_f32" if real else "bits_i32", emit.get(target.registers, at))
-        own = emit.plus(emit.times(launch.part, each), emit.times(mine, word))
-        emit.do("send_cluster_b32", emit.plus(words, own), bits, barrier, threads.lane)
+        emit.do("mbarrier_expect", barrier, emit.const(rows * ctas * word))
+    with emit.when(emit.compare("eq", emit.rest(mine, warps), 0)):
+        if warps > 1:
+            emit.set(
+                _reduced(emit, op, target, emit.plus(own, emit.times(row, warps * word)), warps), target.registers, at
+            )
+        with emit.when(emit.compare("slt", threads.lane, ctas)):
+            there = emit.plus(parts, emit.times(launch.part, word))
+            emit.do("send_cluster_b32", there, _bits(emit, target, at), barrier, threads.lane)
     emit.wait("mbarrier_wait_cluster", barrier, phase, awaits="other parts of a row", until="filled")
-    row = emit.plus(words, emit.times(emit.over(mine, warps), warps * word))
+    emit.set(_reduced(emit, op, target, parts, ctas), target.registers, at)
 
-    def received(number: SSAValue) -> SSAValue:
-        cta, warp = emit.part(number, warps), emit.rest(number, warps)
-        bits = emit.value("load_shared_b32", emit.plus(row, emit.plus(emit.times(cta, each), emit.times(warp, word))))
-        return emit.value("float_bits" if real else "int_bits", bits)
 
-    # As many as the lanes of a warp at a time, each by one of them.
-    lanes = min(ctas * warps, threads.arch.warp)
-    lane = emit.rest(threads.lane, lanes)
-    total = received(lane)
-    for further in range(lanes, ctas * warps, lanes):
-        total = apply(emit, op, op.COMBINE, [total, received(emit.plus(lane, further))])
-    distance = 1
-    while distance < lanes:
-        other = emit.value("shuffle_xor" if real else "shuffle_xor_i32", total, emit.const(distance))
-        total = apply(emit, op, op.COMBINE, [total, other])
-        distance *= 2
-    emit.set(total, target.registers, at)
+def _bits(emit: Emitter, target: RegisterTile, at: SSAValue) -> SSAValue:
+    return emit.value("bits_f32" if target.element_type == f32 else "bits_i32", emit.get(target.registers, at))
+
+
+def _reduced(emit: Emitter, op: RowReduction, target: RegisterTile, first: SSAValue, count: int) -> SSAValue:
+    """Words of shared memory that lie behind each other, of which there are a power of two, reduced."""
+    total: SSAValue | None = None
+    for start in range(0, count, _AT_ONCE):
+        some = min(count, _AT_ONCE)
+        bits, address = emit.registers(some, b32), emit.plus(first, start * emit.target.arch.register_bytes)
+        emit.do(f"load_shared_v{some}", bits, address)
+        for number in range(some):
+            found = emit.value("float_bits" if target.element_type == f32 else "int_bits", emit.get(bits, number))
+            total = found if total is None else apply(emit, op, op.COMBINE, [total, found])
+    assert total is not None
+    return total
+
+
+_AT_ONCE = 4
+"""Words that one instruction reads."""
