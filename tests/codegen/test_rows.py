@@ -137,3 +137,15 @@ def test_many_elements_are_divided_by_a_reciprocal() -> None:
     x = np.arange(8 * 64).reshape(8, 64) * np.minimum(np.abs(divisors), 1.0)[:, None]
     found = run(text, {"M": 8}, x, D=np.repeat(divisors[:, None], 64, axis=1))
     np.testing.assert_array_equal(found, x / divisors[:, None])
+
+
+@pytest.mark.parametrize("word", ["rowmax", "rowmin"])
+def test_of_pairs_of_short_floats(word: str) -> None:
+    """Of rows that end where some threads have elements behind them."""
+    values = drawn(word, "f32", (3, 1064)) % 251 * (1 if word == "rowmin" else -1) + (1 if word == "rowmin" else -1)
+    text = (
+        "kernel k(X: bf16[M, 1064], Y: f32[M]):\n    for m in tasks(blocks(M, 4)):\n"
+        f"        Y[m] = {word}(cast(X[m, :], f32))\n"
+    )
+    found = run(text, {"M": 3}, values)
+    np.testing.assert_array_equal(found, NUMPY[word](values, axis=1))

@@ -499,6 +499,8 @@ _DOES: dict[str, Does] = {
     "int_bits": lambda _, x: int(x[0] if isinstance(x, tuple) else x),
     "divisor_scale": lambda _, x: 2.0**-32 if abs(x) > 2.0**126 else 2.0**32 if abs(x) < 2.0**-126 else 1.0,
     "reciprocal": lambda _, x: 1 / x,
+    **{f"max_nan_{kind}x2": lambda _, x, y: tuple(map(np.maximum, x, y)) for kind in ("bf16", "f16")},
+    **{f"min_nan_{kind}x2": lambda _, x, y: tuple(map(np.minimum, x, y)) for kind in ("bf16", "f16")},
     "any_of_warp": lambda _, x: x,
     "count_bits": lambda _, x: x.bit_count(),
     "lowest_bit": lambda _, x: (x & -x).bit_length() - 1,

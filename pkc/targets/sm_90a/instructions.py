@@ -236,6 +236,17 @@ PLAIN: tuple[Instruction, ...] = (
     pure("absolute", ("f32",), "f32", "abs.f32 %0, %1;", "|a|", "pk.abs"),
     Instruction("int_bits", ("b32",), "i32", "return (int)a;", "the i32 with these bits"),
     Instruction("bits_i32", ("i32",), "b32", "return (unsigned)a;", "the bits of an i32"),
+    *(
+        pure(
+            f"{name}_nan_{kind}x2",
+            ("b32", "b32"),
+            "b32",
+            f"{name}.NaN.{kind}x2 %0, %1, %2;",
+            f"{'maximum' if name == 'max' else 'minimum'} or NaN of each of two {kind}",
+        )
+        for name in ("max", "min")
+        for kind in ("bf16", "f16")
+    ),
     pure("max_nan", ("f32", "f32"), "f32", "max.NaN.f32 %0, %1, %2;", "maximum or NaN", "pk.max"),
     pure("min_nan", ("f32", "f32"), "f32", "min.NaN.f32 %0, %1, %2;", "minimum or NaN", "pk.min"),
     Instruction(

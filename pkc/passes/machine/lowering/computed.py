@@ -26,7 +26,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import exchange, staging
+from pkc.passes.machine.lowering import exchange, in_pairs, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -172,9 +172,9 @@ def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValu
     role.tiles[value] = target
 
 
-def converted(role: WarpRole, op: CastOp) -> Callable[[Emitter, SSAValue], SSAValue]:
+def converted(role: WarpRole, op: CastOp, source: Value | None = None) -> Callable[[Emitter, SSAValue], SSAValue]:
     """Makes an element of the result of a cast, in f32 or i32: not yet rounded to a narrower type."""
-    source = as_elements(role, op.tile)
+    source = as_elements(role, op.tile) if source is None else source
     before, after = tile_type(op.tile).element_type, tile_type(op.result).element_type
 
     def convert(emit: Emitter, index: SSAValue) -> SSAValue:
@@ -193,7 +193,8 @@ def converted(role: WarpRole, op: CastOp) -> Callable[[Emitter, SSAValue], SSAVa
 
 
 def _cast(role: WarpRole, op: CastOp) -> None:
-    convert, after = converted(role, op), tile_type(op.result).element_type
+    source, after = as_elements(role, op.tile), tile_type(op.result).element_type
+    convert = converted(role, op, source)
     target = fragment_of(role, op.result)
     if after in PACKED and (target.axes == (0, 1) or (target.lanes and target.paired)):
         _compute(role, op.result, lambda i: convert(role.emit, i))
@@ -207,7 +208,8 @@ def _cast(role: WarpRole, op: CastOp) -> None:
 
         _lazy(role, op.result, rounded)
         return
-    _lazy(role, op.result, convert)
+    pairs = source if isinstance(source, RegisterTile) and after == f32 and in_pairs.has(source) else None
+    role.tiles[op.result] = LazyTile(target, after, convert, pairs=pairs)
 
 
 def _reduce(role: WarpRole, op: RowReduction) -> None:
@@ -298,29 +300,11 @@ def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: Regis
     """Over the registers that a thread has of a row, then over the lanes that share it."""
     emit, fragment, kind = role.emit, source.fragment, tile_type(op.result).element_type
     shuffle = "shuffle_xor" if kind == f32 else "shuffle_xor_i32"
-    neutral = constant(emit, op.NEUTRAL[kind], kind)
-    # Several at once: an addition need not wait for the one before.
-    chains = next(n for n in _CHAINS if fragment.per_row % n == 0)
-    parts = emit.registers(chains, target.element_type)
+    pairs = source.pairs if isinstance(source, LazyTile) else None
     with emit.loop(0, target.fragment.count, unroll=True) as repeat:
-        for chain in range(chains):
-            emit.set(neutral, parts, chain)
-        surely = fragment.surely // chains
-        for first, end in ((0, surely), (surely, fragment.per_row // chains)):
-            if first == end:
-                continue
-            with emit.loop(first, end, unroll=True) as step:
-                for chain in range(chains):
-                    j = emit.plus(emit.times(step, chains), chain)
-                    index = emit.plus(emit.times(repeat, fragment.per_row), j)
-                    found = element(role, source, index)
-                    if first == surely:
-                        inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
-                        found = emit.select(inside, found, neutral)
-                    emit.set(apply(emit, op, op.COMBINE, [emit.get(parts, chain), found]), parts, chain)
-        whole = emit.get(parts, 0)
-        for chain in range(1, chains):
-            whole = apply(emit, op, op.COMBINE, [whole, emit.get(parts, chain)])
+        whole = in_pairs.reduced(role, op, pairs, repeat) if pairs is not None else None
+        if whole is None:
+            whole = _reduced_by_element(role, op, source, repeat)
         emit.set(whole, target.registers, repeat)
         distance = 1
         while distance < min(fragment.lanes, role.threads.arch.warp):
@@ -333,6 +317,34 @@ def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: Regis
         elif fragment.lanes > role.threads.arch.warp:
             _combine_warps(role, op, fragment.lanes // role.threads.arch.warp, target, repeat)
     role.tiles[op.result] = target
+
+
+def _reduced_by_element(role: WarpRole, op: RowReduction, source: Value, repeat: SSAValue) -> SSAValue:
+    """What a thread has of a row, reduced."""
+    emit, fragment, kind = role.emit, source.fragment, tile_type(op.result).element_type
+    neutral = constant(emit, op.NEUTRAL[kind], kind)
+    # Several at once: an addition need not wait for the one before.
+    chains = next(n for n in _CHAINS if fragment.per_row % n == 0)
+    parts = emit.registers(chains, kind)
+    for chain in range(chains):
+        emit.set(neutral, parts, chain)
+    surely = fragment.surely // chains
+    for first, end in ((0, surely), (surely, fragment.per_row // chains)):
+        if first == end:
+            continue
+        with emit.loop(first, end, unroll=True) as step:
+            for chain in range(chains):
+                j = emit.plus(emit.times(step, chains), chain)
+                index = emit.plus(emit.times(repeat, fragment.per_row), j)
+                found = element(role, source, index)
+                if first == surely:
+                    inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
+                    found = emit.select(inside, found, neutral)
+                emit.set(apply(emit, op, op.COMBINE, [emit.get(parts, chain), found]), parts, chain)
+    whole = emit.get(parts, 0)
+    for chain in range(1, chains):
+        whole = apply(emit, op, op.COMBINE, [whole, emit.get(parts, chain)])
+    return whole
 
 
 def _combine_warps(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, at: SSAValue) -> None:

@@ -53,6 +53,8 @@ class LazyTile:
     element_type: Attribute
     element: Callable[[Emitter, SSAValue], SSAValue]
     exact: Callable[[Emitter, SSAValue], SSAValue] | None = None
+    pairs: RegisterTile | None = None
+    """Registers with the same elements in pairs of 16 bits, if these are all that is done to them."""
 
 
 @dataclass(frozen=True, kw_only=True)

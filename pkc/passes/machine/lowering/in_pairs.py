@@ -1,0 +1,51 @@
+"""The greatest and the smallest elements of rows of 16-bit floats, two in each register at a time."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.machine import b32
+from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowReduction
+from pkc.dialect.types import bf16, f16
+from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.machine.lowering.elements import apply
+from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, column
+
+_WORDS: dict[type[RowReduction], str] = {RowMaxOp: "max_nan", RowMinOp: "min_nan"}
+_CHAINS = 4
+"""Registers in which a thread keeps what it has seen: an operation need not wait for the one before."""
+
+
+def has(tile: RegisterTile) -> bool:
+    """Whether a tile has pairs of 16-bit floats in its registers."""
+    return tile.packed and tile.element_type in (bf16, f16) and bool(tile.fragment.lanes)
+
+
+def reduced(role: WarpRole, op: RowReduction, tile: RegisterTile, repeat: SSAValue) -> SSAValue | None:
+    """What a thread has of a row, reduced, in f32: which of them is greatest does not depend on their type. Nothing
+    where there is no such instruction, or where a thread has too little of a row."""
+    emit, fragment = role.emit, tile.fragment
+    kind = PACKED[tile.element_type]
+    name = f"{_WORDS.get(type(op), '')}_{kind}x2"
+    each, surely = fragment.per_row // 2, fragment.surely // 2
+    if type(op) not in _WORDS or emit.target.instruction(name) is None or surely < _CHAINS or each % _CHAINS:
+        return None
+    first, parts = emit.times(repeat, each), emit.registers(_CHAINS, b32)
+    for chain in range(_CHAINS):
+        emit.set(emit.get(tile.registers, emit.plus(first, chain)), parts, chain)
+    for begin, end in ((1, surely // _CHAINS), (surely // _CHAINS, each // _CHAINS)):
+        if begin == end:
+            continue
+        with emit.loop(begin, end, unroll=True) as step:
+            for chain in range(_CHAINS):
+                at, known = emit.plus(emit.times(step, _CHAINS), chain), emit.get(parts, chain)
+                found = emit.get(tile.registers, emit.plus(first, at))
+                if begin != 1:
+                    index = emit.times(emit.plus(first, at), 2)
+                    inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
+                    found = emit.select(inside, found, known)
+                emit.set(emit.value(name, known, found), parts, chain)
+    pair = emit.get(parts, 0)
+    for chain in range(1, _CHAINS):
+        pair = emit.value(name, pair, emit.get(parts, chain))
+    return apply(emit, op, op.COMBINE, [emit.value(f"low_{kind}", pair), emit.value(f"high_{kind}", pair)])
