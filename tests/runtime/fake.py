@@ -16,7 +16,7 @@ from pkc.runtime.driver import Driver
 
 bindings: Any = importlib.import_module("cuda.bindings.driver")
 SMS = 132
-CLUSTERED_SMS = 128
+CLUSTERED_SMS = 120
 """Those that clusters of several SMs find beside each other."""
 
 MEMORY = 140 << 30

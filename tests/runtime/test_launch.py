@@ -31,7 +31,7 @@ from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.plans import MOST_PLANS, Plan
-from tests.runtime.fake import FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
+from tests.runtime.fake import CLUSTERED_SMS, FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
 
 STRIDE = 1 << 38
 MIB = 1 << 20
@@ -333,10 +333,11 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as run at once, fewer than SMs would do: those of a GPC are no multiple of a cluster."""
     made, api = driver(monkeypatch, gpus=1)
     kernel = LoadedKernel(replace(SMALL, cluster=8), Mesh.single_process(driver=made))
     kernel({"A": Tensor((4, 8)), "s": 0, "n": 0})
-    assert (api.launches[0].grid, api.launches[0].cluster) == (128, 8)
+    assert (api.launches[0].grid, api.launches[0].cluster) == (CLUSTERED_SMS, 8)
 
 
 def test_virtual_ranks_share_the_sms(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel) {
 }
 CUresult cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
 CUresult cuOccupancyMaxActiveClusters(int *active, CUfunction, const CUlaunchConfig *config) {
-    *active = 128 / config->attrs[0].value.clusterDim.x;
+    *active = 120 / config->attrs[0].value.clusterDim.x;
     return CUDA_SUCCESS;
 }
 CUresult cuKernelSetAttribute(CUfunction_attribute, int, CUkernel, CUdevice) { return CUDA_SUCCESS; }
