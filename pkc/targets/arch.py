@@ -68,6 +68,8 @@ class Registers:
     """It does nothing: the fewest that `setmaxnreg` can leave it."""
     reserve: int
     """Of a thread that computes, beside those of tiles: addresses, descriptors, counters of loops."""
+    lean: int
+    """The same where an MMA comes in pieces: a chain uses each up in its registers, and nothing else is computed."""
     kept: float
     """The share of those of a thread that computes, beside those of tiles, which integers may take that loops keep."""
 

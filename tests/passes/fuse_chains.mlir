@@ -218,7 +218,7 @@ pk.kernel @columns() {
 }
 pk.kernel @fewer_registers() {
   %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
-  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 208 : i64} {
+  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 200 : i64} {
     %zero = pk.full 0.000000e+00 : f32 : !pk.tile<256x128xf32>
     %two = pk.full 2.000000e+00 : f32 : !pk.tile<256x128xf32>
     %i0 = arith.constant 0 : index

@@ -23,7 +23,7 @@ ARCH = Arch(
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 
 REGISTERS = Registers(
-    moving=32, reaching=40, dimension=8, adding=80, copying=88, holding=112, idle=24, reserve=20, kept=0.38
+    moving=32, reaching=40, dimension=8, adding=80, copying=88, holding=112, idle=24, reserve=20, lean=12, kept=0.38
 )
 """As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
 arrays, and more of fewer movers is of no use: three warpgroups of consumers have 160 with movers of 32. Attention of
