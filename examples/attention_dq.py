@@ -29,11 +29,11 @@ def attention_dq(
         dq = zeros(f32, q, D)
         for kv in blocks(T, 128):
             s = Q[b, h, q] @ K[b, h // group, kv].T
-            dp = dO[b, h, q] @ V[b, h // group, kv].T - delta[b, h, q]
+            dp = dO[b, h, q] @ V[b, h // group, kv].T
             if causal:  # the last row sees all keys, also where S and T differ
                 s = where(positions(q) + (T - S) >= positions(kv), s, -inf)
             p = exp2(s * k - L[b, h, q])
-            dq += cast(p * dp, bf16) @ K[b, h // group, kv]
+            dq += cast(p * (dp - delta[b, h, q]), bf16) @ K[b, h // group, kv]
         dQ[b, h, q] = dq * (k * 0.6931471805599453)  # scale includes log2(e)
 
 

@@ -90,7 +90,9 @@ class AttentionBackward:
         shorter = {"tile_T": "96"} if causal else {}
         delta = loaded(place, kernels.example("attention_delta", _name(q)), own, {"D": features})
         of_rows = loaded(place, kernels.example("attention_dq", _name(q)), dims, constants, shorter)
-        of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants)
+        # Addresses that tasks share cost the MMAs of narrow heads less than the next task's keys are worth.
+        single = {"task_stages": "1"} if features <= _NARROW and not causal else {}
+        of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants, single)
         fixed = {"scale": scale * LOG2E}
         self.delta = Launch(delta, ("dO", "O", "delta"), {})
         self.of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)

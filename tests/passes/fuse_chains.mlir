@@ -196,8 +196,6 @@ pk.kernel @alone() {
 // fit beside the accumulator.
 // CHECK-LABEL: pk.kernel @columns
 // CHECK: pk.mma {{.*}} {pieces = 2 : i64}
-// CHECK-LABEL: pk.kernel @fewer_registers
-// CHECK: pk.mma {{.*}} {pieces = 4 : i64}
 pk.kernel @columns() {
   %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
   pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
@@ -213,24 +211,6 @@ pk.kernel @columns() {
       %q = pk.mul %p, %two : !pk.tile<128x256xf32>
       %next = pk.add %acc, %q : !pk.tile<128x256xf32>
       scf.yield %next : !pk.tile<128x256xf32>
-    }
-  }
-}
-pk.kernel @fewer_registers() {
-  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
-  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 200 : i64} {
-    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<256x128xf32>
-    %two = pk.full 2.000000e+00 : f32 : !pk.tile<256x128xf32>
-    %i0 = arith.constant 0 : index
-    %i1 = arith.constant 1 : index
-    %i9 = arith.constant 9 : index
-    %sum = scf.for %i = %i0 to %i9 step %i1 iter_args(%acc = %zero) -> (!pk.tile<256x128xf32>) {
-      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>
-      %p = pk.mma %a, %b, %zero : !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<256x128xf32>
-      pk.release %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
-      %q = pk.mul %p, %two : !pk.tile<256x128xf32>
-      %next = pk.add %acc, %q : !pk.tile<256x128xf32>
-      scf.yield %next : !pk.tile<256x128xf32>
     }
   }
 }

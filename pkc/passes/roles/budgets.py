@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType, ConsumeOp
-from pkc.dialect.tile import AnyMmaOp, pieces_of, tile_type
+from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
@@ -194,9 +193,7 @@ def tiles(role: RoleOp, target: Target) -> Iterator[errors.TooManyRegisters]:
     """Only a consumer has whole tiles in registers, accumulators and operands; other roles go chunk by chunk."""
     found = peak(role)
     threads, registers = warps_of(role) * target.arch.warp, (number_on(role, REGISTERS) or 0)
-    each, made = -(-found.registers // threads), [value.owner for value, _ in found.tiles]
-    in_pieces = any(isinstance(op, Operation) and pieces_of(op) for op in made)
-    reserve = target.registers.lean if in_pieces else target.registers.reserve
+    each, reserve = -(-found.registers // threads), target.registers.reserve
     if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
         where = (str(role.role.data), found.registers, each, threads, registers, reserve)
         yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found))

@@ -23,7 +23,7 @@ ARCH = Arch(
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 
 REGISTERS = Registers(
-    moving=32, reaching=40, dimension=8, adding=80, copying=88, holding=112, idle=24, reserve=20, lean=12, kept=0.38
+    moving=32, reaching=40, dimension=8, adding=80, copying=88, holding=112, idle=24, reserve=20, kept=0.38
 )
 """As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
 arrays, and more of fewer movers is of no use: three warpgroups of consumers have 160 with movers of 32. Attention of
@@ -42,15 +42,8 @@ H200 = Rates(
     load_bytes=85,
     load_row=1.0,
     outside_row=4.3,
-    # All tiles of four kernels at 112 shapes on one H200, launches one after the other.
-    line=1.18,
-    outside_line=2.5,
-    least_iteration=193,
-    column=3.5,
-    warpgroup=200,
     copied_chunks=44,
     load_latency=1000,
-    stream_latency=850,
     memory_bytes=4300,
     link_bytes=311,
     iteration=15,
