@@ -99,10 +99,23 @@ class Rates:
     """Nanoseconds for each row of a TMA box, of at most 128 bytes."""
     outside_row: float
     """Nanoseconds for each row of a TMA box that lies outside of its array, and is filled with zeros."""
+    line: float
+    """Nanoseconds for each line of the L2 cache that rows of TMA boxes touch, with loads of all SMs in flight."""
+    outside_line: float
+    """The same of each row of at most 128 bytes that lies outside of its array."""
+    least_iteration: float
+    """Nanoseconds of an iteration for each MMA, whatever it loads: loader and consumer wait for one another."""
+    column: float
+    """Nanoseconds of a task for each column of accumulators that streamed operands add up to: they leave one after the
+    other."""
+    warpgroup: float
+    """Nanoseconds of a launch for each warpgroup of consumers beyond the first."""
     copied_chunks: float
     """Nanoseconds in which a warp starts copies of a chunk of 16 bytes for each of its threads."""
     load_latency: float
     """Nanoseconds until a box is there, with many in flight."""
+    stream_latency: float
+    """The same, of what other launches have left in the L2 cache."""
     memory_bytes: float
     """Bytes that the GPU gets from its memory in a nanosecond."""
     link_bytes: float
