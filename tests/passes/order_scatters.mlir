@@ -48,11 +48,14 @@ pk.kernel @scattered(%Y: !pk.private<[E, P, N], f32> {pk.name = "Y"}, %rows: !pk
 
 // -----
 
-// Ranks share the columns if those are sharded: each lists all rows, and sums its columns of them.
+// Ranks share the columns if those are sharded: each lists all rows, and sums its columns of them. A rank without rows
+// has a task, too, which waits for what the others say.
 // CHECK-LABEL: pk.kernel @columns
 // CHECK-SAME: %O_bounds: !pk.private<[T, 10], i32>
 // CHECK: %[[ROWS:.*]] = pk.block_count <T by 64>
-// CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[ROWS]])
+// CHECK-NEXT: %[[ONE:.*]] = arith.constant 1
+// CHECK-NEXT: %[[SOME:.*]] = arith.maxsi %[[ROWS]], %[[ONE]]
+// CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[SOME]])
 // CHECK: pk.block_count <T by 32>
 // CHECK: pk.block_count <N by 16> of %{{.*}}
 pk.kernel @columns(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.private<[P], i32> {pk.name = "rows"}, %O: !pk.pgl<[T, N], f32, shard 1> {pk.name = "O"}) {
@@ -73,7 +76,7 @@ pk.kernel @columns(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.priv
 // CHECK-LABEL: pk.kernel @anyhow
 // CHECK: pk.scatter_accumulate
 // CHECK-NOT: unordered
-pk.kernel @anyhow(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.private<[P], i32> {pk.name = "rows"}, %O: !pk.pgl<[T, N], f32, shard 0> {pk.name = "O"}) attributes {schedule = {deterministic = "false"}} {
+pk.kernel @anyhow(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.private<[P], i32> {pk.name = "rows"}, %O: !pk.pgl<[T, N], f32, shard 0> {pk.name = "O"}) attributes {schedule = {deterministic = false}} {
   %0 = pk.block_count <P by 8>
   %1 = pk.block_count <N by 16>
   pk.tasks (%2, %3) in (%0, %1) {
