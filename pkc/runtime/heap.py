@@ -54,6 +54,9 @@ class Heap:
         self.base = int(driver.cuMemAddressReserve(self.stride * ranks, self._unit, 0, 0))
         self._offsets = Offsets()
         self._chunks: list[_Chunk] = []
+        self._trims = 0
+        self._made: dict[int, int] = {}
+        """By offset in use, how often the heap had shrunk before it was allocated."""
 
     def allocate(self, count: int) -> int:
         """The offset of `count` new bytes, a multiple of 1024; their content is undefined.
@@ -63,11 +66,19 @@ class Heap:
         lacking = self._offsets.lacking(count)
         if lacking:
             self._grow(-(-max(lacking, LEAST_GROWTH) // self._unit) * self._unit)
-        return self._offsets.take(count)
+        offset = self._offsets.take(count)
+        self._made[offset] = self._trims
+        return offset
 
     def free(self, offset: int) -> None:
         """Free what was allocated at `offset`."""
         self._offsets.give(offset)
+        del self._made[offset]
+
+    def trims_before(self, offset: int) -> int:
+        """How often the heap had shrunk before what is at `offset` was allocated: its memory may not be what was there
+        earlier, which other processes have mapped."""
+        return self._made[offset]
 
     def share(self) -> None:
         """Map the memory that other processes have added since: before a launch reaches it. Waits for all of them.
@@ -84,6 +95,7 @@ class Heap:
         before = self._offsets.size
         while self._chunks and self._offsets.shrink(self._chunks[-1].start):
             self._drop(self._chunks.pop())
+        self._trims += self._offsets.size < before
         return before - self._offsets.size
 
     def address(self, rank: int, offset: int) -> int:

@@ -82,7 +82,7 @@ class LoadedKernel:
         self._private_scratch = [array.name for array in private]
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         """By dimensions; a kernel without memory of its own has epochs alone, the same for all."""
-        self._agreed: set[str] = set()
+        self._agreed: set[object] = set()
         self._plans: dict[object, Plan] = {}
         self._raised = mesh.alarm.raised
         # Without memory of its own, launches of a kernel have nothing to do with each other.
@@ -141,9 +141,8 @@ class LoadedKernel:
             return self._prepare(bound, stream)
 
     def _prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
-        group, new = self.mesh.group, ""
-        if group is not None:
-            new = self._agree(f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}", group)
+        group = self.mesh.group
+        new = None if group is None else self._agree(bound, group)
         shown = bound.dims
         bound = replace(bound, dims=shown | self._implied_dims) if self._implied_dims else bound
         key = tuple(bound.dims.items()) if self._takes_turns else ()
@@ -152,7 +151,7 @@ class LoadedKernel:
         if memory is None:
             self._check_capture(stream)
             memory = self._memory[key] = self._allocate(bound.dims)
-        if new:
+        if new is not None:
             self.mesh.heap.share()
             self._agreed.add(new)
         starts = tuple(self._start(at, rank, bound, memory, shown) for at, rank in enumerate(self.mesh.local))
@@ -160,12 +159,14 @@ class LoadedKernel:
             self._beside.try_out([start.work for start in starts if start.work is not None])
         return starts
 
-    def _agree(self, what: str, group: Group) -> str:
-        """Wait for all ranks at the first launch of this kind; `what` it is, or nothing if it is not the first."""
-        if what in self._agreed:
-            return ""
-        group.agree(what)
-        return what
+    def _agree(self, bound: Bound, group: Group) -> object:
+        """Wait for all ranks at the first launch of this kind; which kind it is, or `None` if it is not the first."""
+        what = bound.describe()
+        kind = what, *map(self.mesh.heap.trims_before, bound.heap.values())
+        if kind in self._agreed:
+            return None
+        group.agree(f"launches {self.artifact.name} ({self._digest}) with {what}")
+        return kind
 
     def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that

@@ -277,6 +277,31 @@ rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x100800
         assert text == expected
 
 
+def _grown_again(rank: int) -> Any:
+    api = Api(gpus=2)
+    mesh = Mesh.from_torchrun(driver=Driver(api))
+    kernel, small = LoadedKernel(SIGNALS, mesh), mesh.empty((8, 8), "f32")
+    kernel({"C": small})
+    mapped = len(api.mapped)
+    found: list[tuple[int, int]] = []
+    for _ in range(2):
+        large = mesh.empty((32 << 20, 1), "f32")
+        kernel({"C": large})
+        found.append((large.offset, len(api.mapped) - mapped))
+        large.free()
+        mesh.trim()
+    kernel({"C": small})
+    return found
+
+
+def test_memory_that_comes_again_is_shared_again() -> None:
+    """A launch with an array where another one was before the heap shrank waits for its memory on all ranks."""
+    first, second = in_processes(_grown_again, 2)
+    assert first == second
+    assert [count for _, count in first] == [2, 2], "of both ranks"
+    assert first[0] == first[1]
+
+
 def _sees_who_left(rank: int) -> list[int]:
     group = Group(job(os.environ))
     before = group.left()
