@@ -237,11 +237,10 @@ class Mesh:
         """
         if streams == self._last:
             return
-        last, self._last = self._last or streams, streams
         with self.current(self.local[0]):
             if is_captured(self.driver, streams[0]):
-                self._last = last
                 return
+        last, self._last = self._last or streams, streams
         for rank, old, new in zip(self.local, last, streams, strict=True):
             if old != new:
                 with self.current(rank):
