@@ -1,5 +1,5 @@
 // What all tasks load alike is loaded in front of them, and stays until the last one.
-// RUN: pkc-opt %s -p pk-load-once,pk-dce --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-load-once,pk-dce --split-input-file --remarks | filecheck %s
 
 // CHECK-LABEL: pk.kernel @weighted
 // CHECK: pk.role loader {
@@ -77,6 +77,39 @@ pk.kernel @written(%X: !pk.private<[64], f32> {pk.name = "X"}) attributes {deriv
       %d = pk.block[%zero] : !pk.block<64 by 64>
       %x = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
       pk.store %x, %X[%d : !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[64], f32>
+      pk.release %0 : !pk.channel<!pk.tile<64xf32>>
+    }
+  }
+}
+
+// -----
+
+// The loader goes on to other tasks, which need room for their tiles.
+// CHECK-LABEL: pk.kernel @others
+// CHECK: pk.tasks
+// CHECK: pk.acquire
+// CHECK: pk.load: each task loads anew what is the same for all: its role has other tasks, too [pk-load-once]
+pk.kernel @others(%w: !pk.private<[64], f32> {pk.name = "w"}, %Y: !pk.private<[3, 64], f32> {pk.name = "Y"}) attributes {derived} {
+  %0 = pk.channel "w" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  pk.role loader {
+    %n = arith.constant 3 : index
+    pk.tasks (%m) in (%n) attributes {per_cta} {
+      %zero = arith.constant 0 : index
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      pk.acquire %0 : !pk.channel<!pk.tile<64xf32>>
+      %t = pk.load %w[%d : !pk.block<64 by 64>] : !pk.private<[64], f32> -> !pk.tile<64xf32>
+      pk.commit %0, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+    }
+    pk.tasks (%m) in (%n) attributes {per_cta} {
+    }
+  }
+  pk.role consumer {
+    %n = arith.constant 3 : index
+    pk.tasks (%m) in (%n) attributes {per_cta} {
+      %zero = arith.constant 0 : index
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %t = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+      pk.store %t, %Y[%m, %d : index, !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[3, 64], f32>
       pk.release %0 : !pk.channel<!pk.tile<64xf32>>
     }
   }

@@ -388,7 +388,8 @@ ELSEWHERE = {
     "pk-lower-tiles": "lower_tiles.mlir",
     "pk-balance-tasks": "balance_tasks.mlir",
     "pk-plan-cache": "plan_cache.mlir",
-    "pk-plan-clusters": "plan_clusters.mlir",
+    "pk-plan-clusters": "test_plan_clusters.py",
+    "pk-load-once": "load_once.mlir",
     "pk-share-stages": "share_stages.mlir",
 }
 """Where the remarks of other passes are tested."""
@@ -398,10 +399,9 @@ NOTHING = {
     "pk-expand-reduce": "writes out every sum",
     "pk-expand-barriers": "writes out every barrier, or refuses it",
     "pk-stage-packets": "stages what pk-plan-packets, which says why, has planned",
-    "pk-zero-sums": "adds what pk-stage-sums, which says why, has left",
+    "pk-zero-sums": "adds what pk-order-scatters, which says why, has left",
     "pk-order-phases": "adds the waits that the order of phases needs, and no others",
     "pk-spread-rows": "spreads what pk-plan-clusters, which says why, has planned",
-    "pk-load-once": "moves every load that is the same for all tasks",
     "pk-plan-memory": "places what is planned",
     "pk-plan-barriers": "numbers what is planned",
     "pk-check-indices": "marks every access of which memory decides an index",

@@ -13,6 +13,7 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, Release
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
 
 
 class LoadOnce(KernelPass):
@@ -20,7 +21,7 @@ class LoadOnce(KernelPass):
 
     The tile has its stage until the CTA has no more tasks, and one stage is enough. Each task reads it there: what
     comes from the L2 cache is so much less. Only of private arrays that the kernel does not write, of tiles that each
-    task passes once and that meet no MMA, where roles have one set of tasks.
+    task passes once and that meet no MMA, where roles have one set of tasks; a remark says where these stand otherwise.
 
     Before:
 
@@ -55,19 +56,27 @@ class LoadOnce(KernelPass):
             if len(list(channel.result.uses)) != len(users) or users.keys() != _ENDS:
                 continue
             loads = _loads(users[CommitOp])
-            if loads and all(_is_one_set(op.parent_op()) for op in users.values()):
+            if not loads:
+                continue
+            reason = next(filter(None, (_obstacle(op.parent_op()) for op in users.values())), "")
+            if reason:
+                missed(self.name, loads[0], f"each task loads anew what is the same for all: {reason}")
+            else:
                 _move(users, loads)
 
 
 _ENDS = {AcquireOp, CommitOp, ConsumeOp, ReleaseOp}
 
 
-def _is_one_set(tasks: Operation | None) -> bool:
-    """Whether operations are tasks that a role has alone, without MMAs."""
-    if not isinstance(tasks, TasksOp) or PER_CTA not in tasks.attributes or not is_spread(tasks):
-        return False
+def _obstacle(tasks: Operation | None) -> str:
+    """Why operations are not tasks that a role has alone, without MMAs; empty if they are."""
+    if not isinstance(tasks, TasksOp) or PER_CTA not in tasks.attributes:
+        return "it stands in a loop or branch"
+    if not is_spread(tasks):
+        return "its tasks have MMAs"
     role = tasks.parent_op()
-    return isinstance(role, RoleOp) and sum(isinstance(op, TasksOp) for op in role.walk()) == 1
+    alone = isinstance(role, RoleOp) and sum(isinstance(op, TasksOp) for op in role.walk()) == 1
+    return "" if alone else "its role has other tasks, too"
 
 
 def _loads(commit: Operation) -> list[LoadOp]:
