@@ -17,10 +17,14 @@ from pkc.passes.analysis.clusters import cluster_of, in_cta
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
 from pkc.targets.layout import Fragment
+from pkc.targets.target import target_of
 
 _TOGETHER = 8
 """Neighbours that a thread has where rows are multiples of that and all threads get some: 16 bytes of 16-bit elements,
 which are one access."""
+
+EXCHANGES = 2
+"""In how many places CTAs of a cluster hand each other what they have of rows, in turn."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,15 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
 
 def shared_words(role: RoleOp, warp: int) -> int:
     """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any.
-    In a cluster there are two mbarriers in front, and two for each CTA of a row: what comes next arrives beside what is
-    read."""
+    In a cluster there are mbarriers in front, one for each place, and words for each CTA: what comes next arrives
+    beside what is read."""
     threads = warp * (role.warps.value.data if role.warps is not None else 0)
     if not threads:
         return 0
     axes, tasks = infer_axes(role.body), [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)]
     reducing = [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
     if reducing and (ctas := cluster_of(role)) > 1:
-        return EXCHANGES * MBARRIER_WORDS + (EXCHANGES * ctas + 1) * (threads // warp)
+        arch = target_of(role).arch
+        barriers = EXCHANGES * arch.mbarrier_bytes // arch.register_bytes
+        return barriers + (EXCHANGES * ctas + 1) * (threads // warp)
     return threads // warp if any(lanes_for(op, axes, threads, warp).count > warp for op in reducing) else 0
-
-
-EXCHANGES, MBARRIER_WORDS = 2, 2
-"""In how many places CTAs of a cluster hand each other what they have of rows, in turn, and the words of the mbarrier
-of each."""

@@ -225,7 +225,8 @@ def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
 
     It need not await that if its tasks do, which use all that others write to scratch memory.
     """
-    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or array is getattr(op, "source", None)
+    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp)
+    reads |= isinstance(op, CopyOp) and array is op.source
     reads |= isinstance(op, SumRowsOp) and array is op.slots
     return reads or not kernel.is_scratch(array) or any(is_cut_short(use.operation) for use in array.uses)
 

@@ -87,8 +87,9 @@ class StageSums(KernelPass):
     name = "pk-stage-sums"
 
     def run(self, kernel: KernelOp) -> None:
-        planned_sums = [op for op in sums(kernel) if planned(op) and not kernel.in_any_order]
-        staged = [op for op in planned_sums if isinstance(op, AccumulateOp)]
+        if kernel.in_any_order:
+            return
+        staged = [op for op in sums(kernel) if isinstance(op, AccumulateOp) and planned(op)]
         if not staged:
             return
         for op in staged:
