@@ -268,10 +268,10 @@ def test_other_shapes_get_what_a_first_call_gets(api: Api) -> None:
         ((tensor(64, 64), tensor(64, 72, at=1), 0.5), "PK848"),
         ((tensor(64, 64), replace(tensor(64, 64, at=1), strides=(128, 1)), 0.5), "PK845"),
         ((tensor(64, 64), replace(tensor(64, 64), address=FIRST_POINTER + 8), 0.5), "PK853"),
-        ((tensor(64, 64), tensor(64, 64, device=1), 0.5), "PK8"),
-        ((tensor(64, 64), tensor(64, 64), 0.5), "PK8"),
+        ((tensor(64, 64), tensor(64, 64, device=1), 0.5), "PK846"),
+        ((tensor(64, 64), tensor(64, 64), 0.5), "PK867"),
         ((tensor(64, 64), tensor(64, 64, at=1), "0.5"), "PK849"),
-        ((tensor(64, 64), tensor(64), 0.5), "PK8"),
+        ((tensor(64, 64), tensor(64), 0.5), "PK844"),
         ((tensor(64, 0), tensor(64, 0, at=1), 0.5), "PK848"),
     ],
 )
