@@ -14,6 +14,7 @@ from pkc.dialect.tile import MmaOp, pieces_of
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.remarks import collecting
 from tests.codegen.threads import Memory, warps
 from tests.codegen.warpgroups import Descriptor, Warpgroups
 from tests.matmuls import matmul
@@ -156,3 +157,21 @@ kernel product(A: e4m3[M, K], B: e4m3[N, K], s: f32[M], C: f32[M, N]):
     scales = np.arange(63) % 7 - 3
     a, b, c = run(text, {"M": 63, "N": 248, "K": 64}, {"stages": "2"}, s=scales)
     np.testing.assert_array_equal(c, scales[:, None] * (a @ b.T))
+
+
+@pytest.mark.parametrize(("columns", "said"), [(128, 0), (256, 1)])
+def test_a_tile_that_leaves_no_registers_is_divided_element_by_element(columns: int, said: int) -> None:
+    text = f"""\
+kernel divided(A: bf16[M, K], B: bf16[K, N], d: f32[M], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, {columns})):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc / d[m]
+"""
+    kernel = compile_program(parse_text(Source("divided.pk", text)), level="roles").kernel
+    with collecting() as remarks:
+        lowered = machine_level(kernel)
+    used = {op.instruction_name.data for op in lowered.walk() if isinstance(op, InstructionOp)}
+    assert ["no registers are left for reciprocals" in remark.reason for remark in remarks] == [True] * said
+    assert used & {"reciprocal", "divide"} == {"divide" if said else "reciprocal"}

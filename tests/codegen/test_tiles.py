@@ -200,6 +200,15 @@ def test_neighbours_come_out_of_a_stage_together(name: str, load: str, times: in
     assert [one for one in found if one.startswith("load_shared")] == [f"load_shared_{load}"] * times
 
 
+def test_a_row_in_one_piece_is_added_to_memory() -> None:
+    """One that no box divides evenly."""
+    text = "kernel k(X: f32[M, 1096], Z: f32[M, 1096]):\n    for m in tasks(M):\n"
+    text += "        store_add(Z[m, :], X[m, :] * rowsum(X[m, :]))\n"
+    schedule = {"deterministic": "False"}
+    built = build_kernel(compile_program(parse_text(Source("k.pk", text)), level="roles", schedule=schedule).kernel)
+    assert "tma_add_row(" in built.source and "tma_add_1d" not in built.source
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "rowsum_1024_m64" else pytest.mark.long) for name in TILES]
 )

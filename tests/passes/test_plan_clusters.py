@@ -19,6 +19,7 @@ REASONS = {
     "rows of 512 elements are too short": PRIVATE.replace("4096", "512") + SUM,
     "other ranks or an author's roles count on single CTAs": "kernel k(X: f32[M, 4096], Z: f32[M].symmetric()):\n"
     + SUM,
+    "each CTA would carry out `pk.store_add`": PRIVATE + ROWS + "        store_add(Z[m], rowsum(X[m, :]))\n",
     "blocks of 4096 elements are not a whole dimension": "kernel k(X: f32[M, 8192], Z: f32[M, 8192]):\n"
     "    for m, n in tasks(M, blocks(8192, 4096)):\n        Z[m, n] = X[m, n] - rowsum(X[m, n])\n",
     "`pk.mma` needs rows whole": "kernel k(A: bf16[M, 64], B: bf16[64, 4096], Z: f32[M]):\n"
