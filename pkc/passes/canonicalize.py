@@ -24,6 +24,7 @@ from pkc.dialect.elementwise import AddOp, CompareOp, NegOp, SubOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
+from pkc.passes.analysis.dependence import sources
 from pkc.passes.dce import drop_dead
 
 
@@ -117,7 +118,8 @@ class SubtractInMma(RewritePattern):
         start = mma.acc.owner
         if not isinstance(start, FullOp) or start.constant != 0 or not isinstance(spread, BroadcastOp):
             return
-        if all(other in _needed(op.rhs) for other in _between(mma, op)):
+        needed = {value.owner for value in sources([op.rhs])}
+        if needed.issuperset(_between(mma, op)):
             negated = NegOp(spread.tile)
             again = BroadcastOp(negated, spread.positions, tile_type(op.rhs))
             rewriter.replace(op, (negated, again, MmaOp(mma.a, mma.b, again)))
@@ -129,17 +131,6 @@ def _between(first: Operation, last: Operation) -> Iterator[Operation]:
     while op is not None and op is not last:
         yield op
         op = op.next_op
-
-
-def _needed(value: SSAValue) -> set[Operation]:
-    """What a value is computed from."""
-    found, todo = set[Operation](), [value]
-    while todo:
-        op = todo.pop().owner
-        if isinstance(op, Operation) and op not in found:
-            found.add(op)
-            todo += op.operands
-    return found
 
 
 class TransposeOperands(RewritePattern):
