@@ -140,3 +140,15 @@ def test_what_has_no_order_says_why(reason: str) -> None:
         compile_program(program, level="machine")
     refused = [str(found) for found in raised.value.diagnostics]
     assert any(f"into rows picked by a table: {reason}" in text for text in refused)
+
+
+def test_a_row_that_the_array_does_not_have() -> None:
+    program = parse_text(Source("k.pk", COMBINE.format(kind="f32", layout="shard(0)").lstrip()).remember())
+    rows, count = tables("drawn", 2)
+    rows[1, 0, 0] = T
+    inputs = {"Y": np.zeros((2, E, P, N), np.float32), "rows": rows, "count": count}
+    with pytest.raises(PkcError) as raised:
+        simulate(compile_program(program, level="tile").module, ranks=2, dims=DIMS, inputs=inputs)
+    (found,) = raised.value.diagnostics
+    assert found.code == "PK706"
+    assert found.span.line == 4
