@@ -36,8 +36,8 @@ class Mistake:
 
 _FAMILIES, _TABLE = "targets/sm_90a/families.py", "targets/sm_90a/synchronization.py"
 _INLINE = "targets/sm_90a/inline_ptx.py"
-_CHANNELS, _BUILDER = "passes/machine/lowering/channels.py", "driver/builder.py"
-_KEY = "_compiler(), version(), target, kernel, added, print_ir"
+_CHANNELS = "passes/machine/lowering/channels.py"
+_BUILDING, _KEY = "driver/building.py", "kept.compiler(), release(), target, kernel, added, print_ir"
 
 MISTAKES = (
     Mistake(
@@ -192,7 +192,7 @@ MISTAKES = (
     ),
     Mistake(
         "the cache has no instruments",
-        _BUILDER,
+        _BUILDING,
         _KEY,
         _KEY.replace("added, ", ""),
         "codegen/test_build.py",
@@ -200,17 +200,41 @@ MISTAKES = (
     ),
     Mistake(
         "the cache has no passes",
-        _BUILDER,
+        _BUILDING,
         _KEY,
-        _KEY.replace("_compiler(), ", ""),
+        _KEY.replace("kept.compiler(), ", ""),
         "codegen/test_build.py",
         "machine_code_depends",
     ),
     Mistake(
         "the cache has no target",
-        _BUILDER,
+        _BUILDING,
         _KEY,
         _KEY.replace("target, ", ""),
+        "codegen/test_build.py",
+        "machine_code_depends",
+    ),
+    Mistake(
+        "the cache of texts has no instruments",
+        "driver/builder.py",
+        '"artifact of 1", about, release(), added, ',
+        '"artifact of 1", about, release(), ',
+        "codegen/test_build.py",
+        "machine_code_depends",
+    ),
+    Mistake(
+        "the cache of texts has no passes",
+        "driver/kept.py",
+        '"program 1", compiler(), target, ',
+        '"program 1", target, ',
+        "codegen/test_build.py",
+        "machine_code_depends",
+    ),
+    Mistake(
+        "the cache of texts has no target",
+        "driver/kept.py",
+        '"program 1", compiler(), target, ',
+        '"program 1", compiler(), ',
         "codegen/test_build.py",
         "machine_code_depends",
     ),

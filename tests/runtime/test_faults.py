@@ -78,7 +78,7 @@ def _rank(name: str, rank: int, pipe: Connection) -> None:
         mesh.alarm.raise_it()
         mesh.close()
     else:
-        pipe.send(_raised(mesh, more=32 << 20))
+        pipe.send(_raised(mesh, alone=True))
         mesh.close()
     del mesh
     gc.collect()
@@ -108,13 +108,13 @@ def _launched(rank: int, sizes: tuple[int, ...]) -> Mesh:
     return mesh
 
 
-def _raised(mesh: Mesh, more: int = 0) -> str:
-    """What a mesh raises when it is asked again and again, or for an array of so many elements."""
+def _raised(mesh: Mesh, alone: bool = False) -> str:
+    """What a mesh raises when it is asked again and again, or alone for what all do together."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
-            if more:
-                mesh.empty((more,), "f32")
+            if alone and mesh.group is not None:
+                mesh.group.agree("is alone")
             mesh.synchronize()
         except PkcError as error:
             return str(error)
