@@ -283,6 +283,10 @@ class Emitter:
         self.add(op)
         return op.result
 
+    def on_rank(self, address: SSAValue, rank: SSAValue) -> SSAValue:
+        """An address of the first rank's heap, in the heap of another."""
+        return self.plus(address, self.times(self.wide(rank), self.launch_value("heap_stride")))
+
     def comment(self, text: str) -> None:
         self.add(CommentOp(text))
 

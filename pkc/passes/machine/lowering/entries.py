@@ -11,17 +11,19 @@ from xdsl.ir import SSAValue
 from pkc.dialect.types import Dim, PGLType
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import WarpRole
+from pkc.targets.layout import CHUNK
 
 WORD = 4
-"""Bytes of an entry; and entries that a thread loads at once."""
+"""Bytes of an entry."""
+
+AT_ONCE = CHUNK // WORD
+"""Entries that a thread loads at once."""
 
 
 def local(role: WarpRole, array: SSAValue) -> SSAValue:
     """Where this rank's copy or shard of an array begins."""
-    emit = role.emit
-    if not isinstance(array.type, PGLType):
-        return emit.address(array)
-    return emit.plus(emit.address(array), emit.times(emit.wide(role.rank), emit.launch_value("heap_stride")))
+    address = role.emit.address(array)
+    return role.emit.on_rank(address, role.rank) if isinstance(array.type, PGLType) else address
 
 
 def elements(role: WarpRole, dims: Sequence[Dim]) -> SSAValue:

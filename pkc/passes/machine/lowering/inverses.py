@@ -53,7 +53,7 @@ def invert(role: WarpRole, op: InvertOp) -> None:
     number = emit.minus(threads.warp, threads.first)
     part, team = emit.rest(number, parts), emit.part(number, parts)
     total = entries.elements(role, array_type(op.table).dimensions)
-    each = emit.times(emit.round_up_over(total, warp * entries.WORD * parts), warp * entries.WORD)
+    each = emit.times(emit.round_up_over(total, warp * entries.AT_ONCE * parts), warp * entries.AT_ONCE)
     start = emit.times(part, each)
     stop = emit.least(emit.plus(start, each), total)
     with emit.loop(0, length, warp * threads.warps // parts) as turn:
@@ -142,21 +142,21 @@ def _scan(
     """Go through the entries of a window in their order: `note` gets what each names, in any thread; `found`, in all
     threads of the warp, whether an entry names this thread's row, and its number."""
     emit, lanes = role.emit, role.threads.arch.warp
-    table, each = entries.local(role, op.table), lanes * entries.WORD
+    table, each = entries.local(role, op.table), lanes * entries.AT_ONCE
     length = emit.most(emit.minus(window.stop, window.start), 0)
     whole = emit.plus(window.start, emit.times(emit.over(length, each * _TOGETHER), each * _TOGETHER))
 
     def look_at(start: SSAValue, together: int, *, ends: bool) -> None:
-        bits = emit.registers(together * entries.WORD, b32)
-        first = emit.plus(start, emit.times(role.threads.lane, entries.WORD))
+        bits = emit.registers(together * entries.AT_ONCE, b32)
+        first = emit.plus(start, emit.times(role.threads.lane, entries.AT_ONCE))
         for step in range(together):
-            view = SubviewOp(bits, step * entries.WORD, entries.WORD)
+            view = SubviewOp(bits, step * entries.AT_ONCE, entries.AT_ONCE)
             emit.add(view)
             address = entries.at(emit, table, emit.plus(first, step * each))
             if not ends:
                 emit.do("load_global_v4", view.result, address)
                 continue
-            for place in range(entries.WORD):
+            for place in range(entries.AT_ONCE):
                 emit.set(entries.word(emit, emit.const(-1)), bits, place)
                 single = SubviewOp(bits, place, 1)
                 emit.add(single)
@@ -180,12 +180,12 @@ def _look(
     note: Callable[[SSAValue], None] | None,
     found: Callable[[SSAValue, SSAValue], None],
 ) -> None:
-    """The entries from `start` on, `WORD` of each thread."""
+    """The entries from `start` on, `AT_ONCE` of each thread."""
     emit, lane = role.emit, role.threads.lane
     places: list[SSAValue] = []
     hits = emit.const(0)
-    for place in range(entries.WORD):
-        value = entries.index(emit, emit.get(bits, step * entries.WORD + place))
+    for place in range(entries.AT_ONCE):
+        value = entries.index(emit, emit.get(bits, step * entries.AT_ONCE + place))
         if note is not None:
             note(value)
         inside = emit.minus(value, window.first)
@@ -200,4 +200,4 @@ def _look(
         emit.set(emit.bit_and(now, emit.minus(now, 1)), left, 0)
         for place, inside in enumerate(places):
             mine = emit.compare("eq", emit.value("shuffle_index", inside, source), lane)
-            found(mine, emit.plus(emit.plus(start, emit.times(source, entries.WORD)), place))
+            found(mine, emit.plus(emit.plus(start, emit.times(source, entries.AT_ONCE)), place))

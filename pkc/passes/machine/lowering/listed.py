@@ -121,7 +121,7 @@ class _Listed:
         number = entries.index(emit, emit.get(entry, 0))
         rank = emit.over(number, self._entries)
         row = emit.minus(number, emit.times(rank, self._entries))
-        base = emit.plus(self._slots, emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
+        base = emit.on_rank(self._slots, rank)
         return emit.plus(base, emit.times(emit.times(emit.wide(row), emit.wide(self._columns)), self._size))
 
     def load(self, row: SSAValue, exists: SSAValue, chunk: int) -> SSAValue:
@@ -136,7 +136,7 @@ class _Listed:
             with emit.when(exists):
                 emit.set(emit.value(f"load_global_b{8 * self._size}", address), bits, 0)
             return bits
-        wide = min(words, CHUNK // entries.WORD)
+        wide = min(words, entries.AT_ONCE)
         for word in range(0, words, wide):
             view = SubviewOp(bits, word, wide)
             emit.add(view)
@@ -201,7 +201,7 @@ def _put(
         words = emit.registers(len(found), b32)
         for word, bits in enumerate(found):
             emit.set(bits, words, word)
-        for word in range(0, len(found), CHUNK // entries.WORD):
-            view = SubviewOp(words, word, CHUNK // entries.WORD)
+        for word in range(0, len(found), entries.AT_ONCE):
+            view = SubviewOp(words, word, entries.AT_ONCE)
             emit.add(view)
             emit.do("store_global_v4_where", view.result, emit.plus(address, word * entries.WORD), exists)

@@ -48,7 +48,7 @@ class Element:
         self._base = emit.address(array)
         self._straddles = self._shard is not None and rank is None and self._places[self._shard].shard is None
         if heap and not self._straddles:
-            self._base = self._on(self._base, self._owner(op, rank))
+            self._base = role.emit.on_rank(self._base, self._owner(op, rank))
 
     def _owner(self, op: Access, rank: SSAValue | None) -> SSAValue:
         role = self._role
@@ -59,11 +59,6 @@ class Element:
         if self._shard is not None:
             return role.dims.owner(self._places[self._shard])
         return role.rank
-
-    def _on(self, address: SSAValue, rank: SSAValue) -> SSAValue:
-        """An address in the heap of a rank."""
-        emit = self._role.emit
-        return emit.plus(address, emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
 
     @property
     def rows(self) -> SSAValue:
@@ -90,7 +85,7 @@ class Element:
                 exists = fits if exists is None else emit.both(exists, fits)
             if self._straddles and position == self._shard:
                 length = self._extents[position]
-                base = self._on(base, emit.over(coordinate, length))
+                base = emit.on_rank(base, emit.over(coordinate, length))
                 coordinate = emit.modulo(coordinate, length)
             wide = emit.wide(coordinate)
             linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(self._extents[position])), wide)

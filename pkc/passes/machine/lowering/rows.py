@@ -76,7 +76,7 @@ class Rows:
             linear = emit.plus(emit.times(linear, emit.wide(self._extents[number])), emit.wide(coordinate))
         address = emit.plus(base, emit.times(linear, self._size))
         if self._heap:
-            address = emit.plus(address, emit.times(emit.wide(owner), emit.launch_value("heap_stride")))
+            address = emit.on_rank(address, owner)
         return address, exists
 
     def _of_known_row(self, row: SSAValue, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
@@ -99,7 +99,7 @@ def _near_or_far(role: WarpRole, local: SSAValue, far: SSAValue, row: SSAValue) 
     assert isinstance(kind, PGLType)
     shard = role.dims.shard_length(kind.dimensions[0])
     is_near = emit.compare("eq", emit.over(row, shard), role.rank)
-    near = emit.plus(emit.address(local), emit.times(emit.wide(role.rank), emit.launch_value("heap_stride")))
+    near = emit.on_rank(emit.address(local), role.rank)
     return emit.select(is_near, near, far), emit.select(is_near, emit.modulo(row, shard), row)
 
 
@@ -116,7 +116,7 @@ def row_address(role: WarpRole, op: GatherOp, entry: SSAValue) -> SSAValue:
         address, row = _near_or_far(role, op.local, address, row)
     if isinstance(kind, PGLType):
         shard = role.dims.shard_length(rows)
-        address = emit.plus(address, emit.times(emit.wide(emit.over(row, shard)), emit.launch_value("heap_stride")))
+        address = emit.on_rank(address, emit.over(row, shard))
         row = emit.modulo(row, shard)
     linear = emit.wide(row)
     for dim in others:

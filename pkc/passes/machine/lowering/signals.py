@@ -202,8 +202,7 @@ def _known(role: WarpRole, values: Sequence[SSAValue]) -> list[SSAValue]:
 
 def _on_rank(role: WarpRole, signal: SSAValue, rank: SSAValue) -> SSAValue:
     """Where the counters of a rank begin."""
-    emit = role.emit
-    return emit.plus(emit.address(signal), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
+    return role.emit.on_rank(role.emit.address(signal), rank)
 
 
 def _count(role: WarpRole, extent: str | int | BlockType) -> SSAValue:
