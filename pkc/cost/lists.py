@@ -9,17 +9,15 @@ from pkc.dialect.access import array_type
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.types import BlockType, Dim, dtype_bytes
 
-_WINDOW = 32
-"""Rows of which a warp lists the entries."""
-
 Extent = Callable[[Dim], int]
 """How long a dimension is."""
 
 
-def entries_seen(op: InvertOp, extent: Extent) -> float:
-    """Entries that a task looks at: all of the table, once to count and once to list, for each row of a thread."""
+def entries_seen(op: InvertOp, extent: Extent, warp: int) -> float:
+    """Entries that a task looks at: all of the table, once to count and once to list, for as many rows at a time as a
+    warp has threads."""
     assert isinstance(op.rows.type, BlockType)
-    windows = -(-op.rows.type.extent // _WINDOW)
+    windows = -(-op.rows.type.extent // warp)
     return 2 * windows * prod(map(extent, array_type(op.table).dimensions))
 
 

@@ -52,14 +52,11 @@ _PANEL = 4
 """How many k of an MMA a row of a stage has: 128 bytes."""
 
 
-def lines_of(width: int, pitch: int) -> float:
-    """The lines of the L2 cache that a row of `width` bytes touches on average, of rows `pitch` bytes apart."""
-    begins = range(0, LINE, math.gcd(pitch, LINE) or LINE)
-    return sum(-(-(begin + width) // LINE) for begin in begins) / len(begins)
-
-
-LINE = 128
-"""Bytes of a line of the L2 cache."""
+def lines_of(width: int, pitch: int, line: int) -> float:
+    """The lines of a cache, of `line` bytes each, that a row of `width` bytes touches on average, of rows `pitch` bytes
+    apart."""
+    begins = range(0, line, math.gcd(pitch, line) or line)
+    return sum(-(-(begin + width) // line) for begin in begins) / len(begins)
 
 
 def _at_edges(loads: list[Load], target: Target, *, alone: bool) -> float:

@@ -31,7 +31,7 @@ from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.positions import RANK, Sizes
 from pkc.dialect.prints import PrintOp
-from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import COMM_SMS, CONSUMERS, STAGES, KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
@@ -165,7 +165,8 @@ class _Counter(Evaluator):
         elif isinstance(op, ReduceOp | AllReduceOp):
             self._reduce(op)
         elif isinstance(op, InvertOp):
-            self._computing(self._target.per_element(op.name), entries_seen(op, self._extent))
+            seen = entries_seen(op, self._extent, self._target.arch.warp)
+            self._computing(self._target.per_element(op.name), seen)
         elif isinstance(op, SumRowsOp):
             self._sum_rows(op)
         elif isinstance(op, StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp):
@@ -279,7 +280,7 @@ class _Counter(Evaluator):
         width = layout.bytes // rows
         length = self._extent(kind.dimensions[-1]) * size
         edges = tuple(self._edges(op, width // size)) if self._ranks == 1 else ()
-        lines = rows * lines_of(width, length)
+        lines = rows * lines_of(width, length, self._target.arch.cache_line)
         return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists), 0.0, lines, rows, edges)
 
     def _edges(self, op: LoadOp, panel: int) -> Iterator[Edge]:
@@ -384,9 +385,6 @@ def elements_of(op: Operation) -> int:
 
 
 _NOTHING = Rate(0.0)
-
-CONSUMERS, STAGES = "consumers", "stages"
-"""Keys of a schedule."""
 
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""

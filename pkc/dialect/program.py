@@ -63,6 +63,9 @@ PER_CTA = "per_cta"
 TARGET = "target"
 """Attribute of `pk.kernel`: the name of the target that it is compiled for. The tile level has none."""
 
+CONSUMERS, STAGES = "consumers", "stages"
+"""Keys of the schedule: how many warpgroups compute, and how many stages loops have."""
+
 COMM_SMS = "comm_sms"
 """Attribute of `pk.kernel`: how many SMs run only the roles of the group `communicate`; all others run `compute`."""
 

@@ -17,12 +17,12 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.coordinates import VisitedOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import CONSUMERS, STAGES, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import PGLType
 from pkc.driver import tuned
 from pkc.driver.better import better, careful, has_stages
-from pkc.driver.candidates import CONSUMERS, is_plain, why_none
+from pkc.driver.candidates import is_plain, why_none
 from pkc.driver.chosen import Autoschedule, Found
 from pkc.driver.compiler import Number, compile_program
 from pkc.driver.divisors import divisors_of
@@ -174,7 +174,7 @@ def _autoschedule(
         gain = math.inf
     if others and instead.streamed:
         several = estimated(streaming(program, kernel, constants, schedule, target))
-        enough = [found for found in several if found[0].stages > (0 if "stages" in fixed else _FEW)]
+        enough = [found for found in several if found[0].stages > (0 if STAGES in fixed else _FEW)]
         return result(better((instead, base.settings), enough, compiles, 1.0, 1.0, launch))
     fewer = pointwise(others, target) if ranks == 1 else others
     if len(fewer) < len(others):

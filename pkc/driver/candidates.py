@@ -14,7 +14,7 @@ from pkc.cost.work import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp
 from pkc.dialect.elementwise import AddOp, MaxOp, MinOp, MulOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
@@ -24,8 +24,6 @@ from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import planned
 from pkc.targets.target import Target
-
-CONSUMERS = "consumers"
 
 _OF_ROWS = 10
 """Registers of a thread for values of rows: five of two rows."""

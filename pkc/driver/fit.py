@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import CLUSTER, KernelOp, RoleOp
+from pkc.dialect.program import CLUSTER, CONSUMERS, STAGES, KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import Dim
@@ -32,7 +32,7 @@ STEP = "fit"
 _BUDGETS = (SharedMemory, TooManyRegisters, TooWideMma)
 """What smaller tiles help against."""
 
-TAKES_ROOM = frozenset({"stages", "consumers", "separate_loader"})
+TAKES_ROOM = frozenset({STAGES, CONSUMERS, "separate_loader"})
 """Keys of a schedule beside tiles for which an author has to find room."""
 
 _ROWS, _COLUMNS, _LEAST = 64, 32, 2
@@ -66,7 +66,7 @@ def suited(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
     """What all findings of an error ask for: warpgroups, or tiles if the result cannot depend on them."""
     rows = [found.rows // found.step for found in error.diagnostics if isinstance(found, RowsNotShared)]
     if rows and len(rows) == len(error.diagnostics):
-        yield from ({"consumers": str(number)} for number in dict.fromkeys((*rows, 1)) if number in _CONSUMERS)
+        yield from ({CONSUMERS: str(number)} for number in dict.fromkeys((*rows, 1)) if number in _CONSUMERS)
     wanted = _wanted(error)
     fixed = reduced_alone(kernel) | set(followed(kernel))
     counted = any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk())
@@ -89,10 +89,10 @@ def proposed(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
     wanted, schedule = _wanted(error), kernel.schedule
     if wanted:
         yield {f"{TILE}{dim}": str(size) for dim, size in wanted.items()}
-    stages = kernel.scheduled_number("stages")
-    yield from ({"stages": str(number)} for number in _FEWER_STAGES if stages is not None and number < stages)
+    stages = kernel.scheduled_number(STAGES)
+    yield from ({STAGES: str(number)} for number in _FEWER_STAGES if stages is not None and number < stages)
     if "consumers" in schedule or any(isinstance(found, RowsNotShared) for found in error.diagnostics):
-        yield from ({"consumers": str(number)} for number in _CONSUMERS)
+        yield from ({CONSUMERS: str(number)} for number in _CONSUMERS)
     if is_too_large(error):
         yield from itertools.islice(smaller(kernel, summed=True), _PROPOSED)
 

@@ -9,15 +9,14 @@ from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
-from pkc.cost.stream import LINE
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, StoreOp
 from pkc.dialect.elementwise import SelectOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import dtype_bytes
-from pkc.driver.candidates import CONSUMERS, other_tiles, summed_over
+from pkc.driver.candidates import other_tiles, summed_over
 from pkc.driver.compiler import Number
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
@@ -146,7 +145,7 @@ def _sizes_of_operands(kernel: KernelOp) -> set[int]:
 def _has_whole_lines(kernel: KernelOp, target: Target) -> bool:
     lefts = [tile_type(op.a) for op in _mmas(kernel)]
     return all(
-        rows >= target.tiles.least_streamed and inner * dtype_bytes(left.element_type) >= LINE
+        rows >= target.tiles.least_streamed and inner * dtype_bytes(left.element_type) >= target.arch.cache_line
         for left in lefts
         for rows, inner in (left.shape,)
     )

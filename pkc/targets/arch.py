@@ -42,6 +42,8 @@ class Arch:
     """The most warpgroups of a consumer, unless the schedule says more: others would share the registers too thinly."""
     cache: int = 0
     """Bytes of the L2 cache."""
+    cache_line: int = 128
+    """Bytes of a line of it."""
     cluster: int = 1
     """The most CTAs of a cluster, which reach each other's shared memory, that every GPU of the kind has."""
 

@@ -48,7 +48,8 @@ class Costs:
             share = rates.memory_bytes / self.target.arch.sms  # all SMs add up at the same time
             return bytes_listed(op, extent) / min(share, rates.load_bytes)
         if isinstance(op, InvertOp):
-            return self.target.per_element(op.name).lanes * entries_seen(op, extent) / rates.lanes / rates.clock
+            seen = entries_seen(op, extent, self.target.arch.warp)
+            return self.target.per_element(op.name).lanes * seen / rates.lanes / rates.clock
         looped = any(isinstance(outer, scf.ForOp) for outer in ancestors(op))
         rate = rate_of(op, self.target, looped=looped)
         each = rate.lanes / rates.lanes + rate.special / rates.special

@@ -13,7 +13,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import STAGES, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, channel_of
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes
@@ -117,7 +117,7 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
     turning = [channel for channel in channels if _in_loop(channel)]
     passed = [channel for channel in channels if channel not in turning and channel.host is None]
-    wanted, tuning = kernel.scheduled_number("stages") or 0, target_of(kernel).tuning
+    wanted, tuning = kernel.scheduled_number(STAGES) or 0, target_of(kernel).tuning
     stages = {channel: wanted if wanted and channel in turning else 1 for channel in (*turning, *passed)}
     needed = _needed(stages)
     if needed > available:
@@ -176,7 +176,7 @@ def _remark(plan: StagePlan) -> None:
     missed(PlanStages.name, channel, f"{content(channel)} has one stage: {waits}; {room}")
 
 
-_AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says" for key in ("stages", "task_stages"))
+_AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says" for key in (STAGES, "task_stages"))
 
 
 _ROOM = "as many as there is room for"

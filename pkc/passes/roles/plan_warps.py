@@ -15,7 +15,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.pk import TILE
-from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import COMM_SMS, CONSUMERS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TMA
@@ -208,7 +208,7 @@ def _compute(kernel: KernelOp, roles: Sequence[RoleOp], target: Target) -> list[
 
 def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
     (rows, op), each = _rows(role), target.mma.rows
-    consumers = kernel.scheduled_number("consumers")
+    consumers = kernel.scheduled_number(CONSUMERS)
     why = "as the schedule's `consumers` says"
     if consumers is None:
         consumers = max(1, min(rows // each, target.arch.consumers))

@@ -16,7 +16,7 @@ from pkc.dialect.attributes import Predicate
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp, MulOp, SelectOp, SubOp
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowMaxOp, RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
@@ -105,7 +105,7 @@ class SplitRows(KernelPass):
             return
         for around in [region.block for op in kernel.walk() for region in op.regions if region.blocks]:
             for length in sorted(lengths(around.ops, most)):
-                rows = _Rows(around, length, most, kernel.scheduled_number("consumers"))
+                rows = _Rows(around, length, most, kernel.scheduled_number(CONSUMERS))
                 reason = rows.obstacle()
                 if reason:
                     missed(SplitRows.name, rows.ops[0], f"rows of {length} elements are not divided: {reason}")
