@@ -55,7 +55,8 @@ void pkc_kernel_unload(pkc_kernel *kernel);
 int pkc_kernel_bytes(const pkc_kernel *kernel, const char *name, const int64_t *shape, int dims, uint64_t *bytes);
 
 /* Launches on all ranks and returns before they end. `streams` has a CUstream for each rank, or is NULL for the mesh's
-   own. Launches of a mesh must follow each other: on other streams than before, let these wait. The first launch with some dimensions allocates memory and waits for the GPUs, so it cannot be captured. */
+   own. Launches of a mesh must follow each other: on other streams than before, let these wait. The first launch with
+   some dimensions allocates memory and waits for the GPUs, so it cannot be captured. */
 int pkc_kernel_launch(pkc_kernel *kernel, const pkc_array *arrays, int array_count, const pkc_number *numbers,
                       int number_count, void *const *streams);
 
