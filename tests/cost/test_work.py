@@ -195,11 +195,12 @@ def test_blocks_that_tasks_skip_are_no_work(ranks: int, constants: dict[str, int
 
 
 def test_lines_of_rows_that_begin_anywhere() -> None:
-    """Of 128 bytes: one line, two if the row does not begin with one."""
-    assert lines_of(128, 256) == 1
-    assert lines_of(128, 64) == 1.5
-    assert lines_of(128, 16) == (1 + 7 * 2) / 8
-    assert lines_of(64, 16) == (5 * 1 + 3 * 2) / 8
+    """A row as long as a line touches one line, two if it does not begin with one."""
+    assert lines_of(128, 256, 128) == 1
+    assert lines_of(128, 64, 128) == 1.5
+    assert lines_of(128, 16, 128) == (1 + 7 * 2) / 8
+    assert lines_of(64, 16, 128) == (5 * 1 + 3 * 2) / 8
+    assert lines_of(64, 16, 64) == (1 + 3 * 2) / 4
 
 
 def test_what_is_loaded_twice_is_loaded_once() -> None:
