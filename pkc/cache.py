@@ -42,18 +42,18 @@ def key(*inputs: bytes | str) -> str:
 
 
 def compiler() -> str:
-    """A key of what compiles: pkc's sources as they are now, Python, and the packages that pkc computes with."""
-    import importlib.metadata
-
-    versions = [sys.version, *map(importlib.metadata.version, _PACKAGES)]
-    files = (path for path in sorted(ROOT.rglob("*")) if path.suffix in (".py", ".lark"))
-    return key(*versions, *(part for path in files for part in (str(path.relative_to(ROOT)), path.read_bytes())))
+    """A key of what compiles: pkc's sources, which do not change in a process, Python, and the packages that pkc
+    computes with."""
+    return _compiler(ROOT)
 
 
 @functools.cache
-def this_compiler() -> str:
-    """`compiler()` of this process: its sources do not change."""
-    return compiler()
+def _compiler(sources: Path) -> str:
+    import importlib.metadata
+
+    versions = [sys.version, *map(importlib.metadata.version, _PACKAGES)]
+    files = (path for path in sorted(sources.rglob("*")) if path.suffix in (".py", ".lark"))
+    return key(*versions, *(part for path in files for part in (str(path.relative_to(sources)), path.read_bytes())))
 
 
 def get(name: str) -> bytes | None:

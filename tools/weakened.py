@@ -37,7 +37,7 @@ class Mistake:
 _FAMILIES, _TABLE = "targets/sm_90a/families.py", "targets/sm_90a/synchronization.py"
 _INLINE = "targets/sm_90a/inline_ptx.py"
 _CHANNELS = "passes/machine/lowering/channels.py"
-_BUILDING, _KEY = "driver/building.py", "kept.compiler(), release(), target, kernel, added, print_ir"
+_BUILDING, _KEY = "driver/building.py", "cache.compiler(), release(), target, kernel, added, print_ir"
 
 MISTAKES = (
     Mistake(
@@ -202,7 +202,7 @@ MISTAKES = (
         "the cache has no passes",
         _BUILDING,
         _KEY,
-        _KEY.replace("kept.compiler(), ", ""),
+        _KEY.replace("cache.compiler(), ", ""),
         "codegen/test_build.py",
         "machine_code_depends",
     ),
@@ -225,7 +225,7 @@ MISTAKES = (
     Mistake(
         "the cache of texts has no passes",
         "driver/kept.py",
-        '"program 1", compiler(), target, ',
+        '"program 1", cache.compiler(), target, ',
         '"program 1", target, ',
         "codegen/test_build.py",
         "machine_code_depends",
@@ -233,8 +233,8 @@ MISTAKES = (
     Mistake(
         "the cache of texts has no target",
         "driver/kept.py",
-        '"program 1", compiler(), target, ',
-        '"program 1", compiler(), ',
+        '"program 1", cache.compiler(), target, ',
+        '"program 1", cache.compiler(), ',
         "codegen/test_build.py",
         "machine_code_depends",
     ),

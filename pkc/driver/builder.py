@@ -114,7 +114,7 @@ def _schedule(
     # The tree has no positions, on which no schedule depends.
     arguments = repr((program, sorted(dims.items()), ranks, kernel, sorted(constants.items()), sorted(options.items())))
     rates = repr(sorted(tuned.rates_of(target).items()))
-    key = cache.key("schedule 2", kept.compiler(), target, str(hardware_queues()), rates, arguments)
+    key = cache.key("schedule 2", cache.compiler(), target, str(hardware_queues()), rates, arguments)
     known = kept.get(key, target)
     if known is not None:
         return json.loads(known)

@@ -71,7 +71,7 @@ def built(
     if divisors:
         say_divisors(module, divisors)
     added = ",".join(sorted(instruments))
-    key = cache.key("artifact 3", kept.compiler(), release(), target, kernel, added, print_ir(module, locations=True))
+    key = cache.key("artifact 3", cache.compiler(), release(), target, kernel, added, print_ir(module, locations=True))
     known = kept.get(key, target)
     if known is not None:
         return key, stored.unpack(known)

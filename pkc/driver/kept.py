@@ -11,8 +11,6 @@ from pkc.targets import BUILT_IN
 
 Number: TypeAlias = int | float | bool
 
-compiler = cache.this_compiler
-
 
 def key_of(
     program: tree.Program,
@@ -23,7 +21,7 @@ def key_of(
 ) -> str:
     """A key of a kernel with what it is compiled with; other places of the same text count too."""
     given = repr((kernel, sorted((constants or {}).items()), sorted((schedule or {}).items())))
-    return cache.key("program 1", compiler(), target, repr(program), *tree.places(program), given)
+    return cache.key("program 1", cache.compiler(), target, repr(program), *tree.places(program), given)
 
 
 def get(key: str, target: str) -> bytes | None:

@@ -29,7 +29,7 @@ def read_text(source: Source) -> tree.Program:
 
 def _tree(source: Source, *, needed: bool = False) -> tree.Program:
     """What a text says; with a kernel at least, if that is `needed`."""
-    key = cache.key("tree 1", cache.this_compiler(), str(needed), source.name, source.text)
+    key = cache.key("tree 1", cache.compiler(), str(needed), source.name, source.text)
     kept = cache.get(key)
     if kept is not None:
         source.remember()

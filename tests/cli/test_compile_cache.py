@@ -132,22 +132,16 @@ def test_another_text_of_an_imported_file(counted: Counted) -> None:
 
 
 def test_another_compiler(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = counted.folder / "pkc"
-    (sources / "passes").mkdir(parents=True)
-    (sources / "passes" / "one.py").write_text("1")
-    monkeypatch.setattr(cache, "ROOT", sources)
-    counted.compile()
-    counted.compile()
-    assert counted.runs == 1
-    (sources / "passes" / "one.py").write_text("2")
-    counted.compile()
-    assert counted.runs == 2
-    (sources / "passes" / "one.py").rename(sources / "passes" / "two.py")
-    counted.compile()
-    assert counted.runs == 3
-    (sources / "frontend.lark").write_text("")
-    counted.compile()
-    assert counted.runs == 4
+    """What was compiled by other sources is made again: each folder is that of another process."""
+    for number, files in enumerate(({"one.py": "1"}, {"one.py": "2"}, {"two.py": "2"}, {"two.py": "2", "a.lark": ""})):
+        sources = counted.folder / str(number)
+        (sources / "passes").mkdir(parents=True)
+        for name, content in files.items():
+            (sources / "passes" / name).write_text(content)
+        monkeypatch.setattr(cache, "ROOT", sources)
+        counted.compile()
+        counted.compile()
+        assert counted.runs == 1 + number
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:40], lambda _: b""])

@@ -538,7 +538,6 @@ def test_what_machine_code_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path:
             (tmp_path / "passes").mkdir()
             (tmp_path / "passes" / "one.py").write_text("1")
             changed.setattr(cache, "ROOT", tmp_path)
-            changed.setattr(kept, "compiler", cache.compiler)
         elif change == "target":
             changed.setattr(kept, "BUILT_IN", ("sm_90a", "tiny"))
             options = {"target": "tiny"}
@@ -569,7 +568,6 @@ def test_what_a_chosen_schedule_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_
         if change == "passes":
             (tmp_path / "passes.py").write_text("1")
             changed.setattr(cache, "ROOT", tmp_path)
-            changed.setattr(kept, "compiler", cache.compiler)
         elif change == "queues":
             changed.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "3")
         changed.setattr(kept, "BUILT_IN", ("sm_90a", "tiny"))
