@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pkc.cost import stream
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect.words import JOINED
-from pkc.passes.roles.carrying import CARRYING
 from pkc.targets.target import Target
 
 _ELEMENT = 2
@@ -306,7 +305,8 @@ class _Estimator:
 
     def _receiving(self) -> float:
         """Bytes of elements in packets that an SM receives in a nanosecond: few threads do beside MMAs."""
-        warps = CARRYING if self._work.multiplies else self._target.arch.consumers * self._target.arch.warpgroup
+        target = self._target
+        warps = target.tuning.carriers if self._work.multiplies else target.arch.consumers * target.arch.warpgroup
         return warps * self._rates.receive_bytes
 
     def _fetching(self) -> float:

@@ -48,10 +48,8 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.roles.carrying import CARRYING
 from pkc.passes.roles.remote_accesses import array_name, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
-from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
 from pkc.targets.arch import Rate
 from pkc.targets.layout import CHUNK
@@ -307,7 +305,8 @@ class _Counter(Evaluator):
         layout, data = self._target.shared_layout(tile), prod(tile.shape) * dtype_bytes(tile.element_type)
         name, iteration = array_name(op.array), self._iteration
         # Beside communicators there is room for one warp.
-        warps = 1 if planned(op) == "inter_sm" and not self._kernel.scheduled_number(COMM_SMS) else CARRYING
+        alone = planned(op) == "inter_sm" and not self._kernel.scheduled_number(COMM_SMS)
+        warps = 1 if alone else self._target.tuning.carriers
         chunks = data / CHUNK / (warps * self._target.arch.warp)
         iteration.loads.append(Load(name, layout.bytes, data, 0.0, 0.0, chunks))
         self._work.read[name] = self._work.read.get(name, 0.0) + self._phase.tasks * iteration.times * data
@@ -365,7 +364,7 @@ class _Counter(Evaluator):
             shots = 1 if is_one_shot(self._kernel, op) else 2
         if shots == 2:  # to its owner, and from there to all
             sent = 2 * data * others / self._ranks
-        chunks = max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1
+        chunks = max(1, tile.shape[0] // self._target.tuning.summed_rows) if tile.rank == 2 else 1
         return Store(size, sent * times, True, chunks, written=data, shots=shots, packets=packets)
 
 

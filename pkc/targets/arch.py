@@ -72,6 +72,10 @@ class Registers:
     """Of a thread that computes, beside those of tiles: addresses, descriptors, counters of loops."""
     kept: float
     """The share of those of a thread that computes, beside those of tiles, which integers may take that loops keep."""
+    chunked: int
+    """Of a thread that goes over tiles in chunks, beside those of elements: addresses, counters, conditions."""
+    named_row: int
+    """More for the address of a chunk that follows from a table, and for whether it exists."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,36 @@ ANY = Rate(1.0, error=1.0)
 
 
 @dataclass(frozen=True)
+class Threads:
+    """How much of something a thread takes on at once, so that it waits for as little as possible."""
+
+    elements: int
+    """Elements of a tile that meets no MMA for which a thread is enough."""
+    chains: int
+    """The most registers in which it reduces what it has of a row, a power of two: an operation need not wait for the
+    one before."""
+    chunks: int
+    """The most chunks of a tile that it works on at once in a role without a warpgroup, a power of two."""
+    iterations: int
+    """Iterations of a loop there whose loads are in flight at once."""
+    loads: int
+    """Chunks that it loads, on their way to shared memory, before it waits for the first of them."""
+    table_loads: int
+    """Loads of 16 bytes of a table that it has in flight."""
+    slots: int
+    """Rows of slots that it has in flight."""
+    slot_chunks: int
+    """Chunks of 16 bytes of each of them."""
+    addresses: int
+    """The most rows whose addresses it keeps from one iteration of a loop to the next."""
+    kept: int
+    """The most elements of a row or a column beside MMAs that it keeps in registers; more are read where they are
+    used."""
+    quotients: int
+    """Elements that it divides by one, from which on a reciprocal is worth its instructions."""
+
+
+@dataclass(frozen=True)
 class Tuning:
     """What planning passes and the autoschedule choose by measurements of a GPU. No result depends on it."""
 
@@ -184,6 +218,8 @@ class Tuning:
     """The fewest fetched tiles that a reader awaits at once: it looks at a counter for as long as some MMAs take."""
     awaited_bytes: int
     """Bytes of fetched tiles that a reader awaits at once, if they are smaller: they come as fast as larger ones."""
+    carriers: int
+    """Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
     copies: int
     """Tiles from other GPUs that an SM has in flight if it only communicates."""
     copied_bytes: int
@@ -200,6 +236,21 @@ class Tuning:
     """Rows of a band of tasks: those and as many columns as there are CTAs for stay in the L2 cache together."""
     fetched_rows: int
     """Rows whose first groups of tiles are fetched before their second ones: about those computed at a time."""
+    cluster_part: int
+    """The fewest elements of a row that each CTA of a cluster has: all lanes of a warp have some of them."""
+    summed_rows: int
+    """Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
+    inverted_rows: int
+    """Rows whose entries of a table a task lists: a warp for each half of them, so that many SMs have some."""
+    piece_columns: int
+    """The fewest columns of a piece of an MMA: with fewer, tensor cores wait for the left operand, which each piece
+    reads again, and smaller tiles are faster."""
+    row_panels: int
+    """Panels of a tile of one row from which on one box of TMA for all of them is worth a dimension more."""
+    panels: int
+    """The same of a tile of several rows."""
+    box_part: int
+    """Bytes of a part of a row from which on boxes have several: TMA moves shorter ones no faster than boxes of one."""
     group: int
     """Elements of a chain of many instructions that a thread computes beside each other: of all at once the compiler
     begins many, and has no registers left to go on with several of them side by side."""

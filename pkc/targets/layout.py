@@ -7,6 +7,9 @@ from dataclasses import dataclass
 CHUNK = 16
 """Bytes that stay together in a swizzle, that rows of boxes are multiples of, and that a thread moves at once."""
 
+NEIGHBOURS = CHUNK // 2
+"""Elements of 16 bits in a chunk: as many neighbours a thread works on at once where no MMA says which it has."""
+
 _BOX = 128
 """Bytes that a box of TMA begins at a multiple of in shared memory (PTX ISA: cp.async.bulk.tensor)."""
 

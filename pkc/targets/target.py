@@ -15,7 +15,7 @@ from pkc.dialect.program import TARGET, KernelOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
-from pkc.targets.arch import ANY, Arch, Rate, Rates, Registers, Tuning
+from pkc.targets.arch import ANY, Arch, Rate, Rates, Registers, Threads, Tuning
 from pkc.targets.errors import UnknownTarget
 from pkc.targets.instruction import Instruction
 from pkc.targets.layout import Fragment, SharedLayout
@@ -102,6 +102,7 @@ class Target:
     arch: Arch
     rates: Rates
     tuning: Tuning
+    threads: Threads
     registers: Registers
     mma: Mma
     tiles: Tiles

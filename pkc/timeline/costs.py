@@ -16,7 +16,6 @@ from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TRANSFER, mma_operand_stage, moves_async, moves_by_tma
 from pkc.dialect.types import TileType, dtype_bytes
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.roles.carrying import CARRYING
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import Target
 
@@ -64,7 +63,7 @@ class Costs:
         """Of warps that start copies of the rows of a table."""
         tile = tile_type(op.result)
         chunks = prod(tile.shape) * dtype_bytes(tile.element_type) / CHUNK
-        return chunks / (CARRYING * self.target.arch.warp) * self.target.rates.copied_chunks
+        return chunks / (self.target.tuning.carriers * self.target.arch.warp) * self.target.rates.copied_chunks
 
 
 def is_asynchronous(op: Operation) -> bool:

@@ -67,6 +67,7 @@ TINY = Target(
     ),
     rates=replace(sm_90a.H200, mma_flops=512, load_bytes=20, memory_bytes=200),
     tuning=replace(sm_90a.TUNING, most_stages=6, awaited_tiles=4, awaited_bytes=16 * 1024, copied_bytes=4 * 1024),
+    threads=sm_90a.THREADS,
     registers=sm_90a.REGISTERS,
     mma=Mma(Operands.REGISTERS, rows=16, columns=8, depth=32, spare=16, in_flight=0),
     tiles=Tiles((16, 32, 64), (16, 32, 64), (16, 32, 64), most=64 * 64),

@@ -16,12 +16,8 @@ from pkc.dialect.types import TileType
 from pkc.passes.analysis.clusters import cluster_of, in_cta
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
-from pkc.targets.layout import Fragment
+from pkc.targets.layout import NEIGHBOURS, Fragment
 from pkc.targets.target import target_of
-
-_TOGETHER = 8
-"""Neighbours that a thread has where rows are multiples of that and all threads get some: 16 bytes of 16-bit elements,
-which are one access."""
 
 EXCHANGES = 2
 """In how many places CTAs of a cluster hand each other what they have of rows, in turn."""
@@ -56,8 +52,9 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
             whole = of_rows(tuple(part(value.type).shape), axes[value], threads, Lanes(1))
             rows = max(rows, whole.shape[0] if 0 in whole.axes else 1)
             lengths.add(whole.columns)
-    columns, divisible = max(lengths), all(length % _TOGETHER == 0 for length in lengths - {0, 2})
-    together = _TOGETHER if divisible and (folds or rows * columns >= _TOGETHER * threads) else 2
+    columns, divisible = max(lengths), all(length % NEIGHBOURS == 0 for length in lengths - {0, 2})
+    # Where all threads get some.
+    together = NEIGHBOURS if divisible and (folds or rows * columns >= NEIGHBOURS * threads) else 2
     columns = gcd(*folds) if folds else columns
     lanes = 1
     while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < warp or threads // lanes > rows):

@@ -38,7 +38,7 @@ from pkc.passes.machine.lower_tiles import only_moves
 from pkc.passes.machine.lowering import flat
 from pkc.passes.machine.lowering.tables import is_table
 from pkc.passes.machine.machine_errors import NotLowered
-from pkc.targets.layout import COLUMN_STEP, ROW_STEP
+from pkc.targets.layout import COLUMN_STEP, NEIGHBOURS, ROW_STEP
 from pkc.targets.target import Operands, Target, target_of
 
 _PANEL = 32
@@ -192,8 +192,8 @@ def _in_chunks(ops: Sequence[Operation], axes: dict[SSAValue, tuple[int, ...]], 
         hint = "numbers, not blocks, for the first axes: `tasks(B, ...)`"
         yield _refused(at, target, f"a role that computes with a tile of {kind.rank} axes", hint, size_text(kind))
         return
-    if kind.shape[-1] % flat.FLAT:
-        hint, sizes = _mended(whole, kind.rank - 1, flat.FLAT)
+    if kind.shape[-1] % NEIGHBOURS:
+        hint, sizes = _mended(whole, kind.rank - 1, NEIGHBOURS)
         what = f"a role that computes with rows of {kind.shape[-1]} elements"
         yield NotLowered(span_of(at.location), target.name, what, hint, size_text(kind), sizes)
     for op, value, other in kinds:

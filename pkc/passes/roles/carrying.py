@@ -17,13 +17,7 @@ from pkc.passes.roles.straddling import on_several_ranks
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import target_of
 
-CARRYING = 2
-"""Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
-
 _MAKE_TILES = frozenset((*TILE, ReduceOp))
-
-_MOST_ROWS = 32
-"""Rows whose addresses a thread keeps from one iteration of a loop to the next."""
 
 
 def unpacks(role: RoleOp) -> bool:
@@ -65,10 +59,11 @@ def copied_rows(role: RoleOp) -> list[GatherOp]:
 def rows_of_a_thread(op: GatherOp, warps: int) -> int:
     """Of how many rows each of the threads of so many warps copies a chunk, and so keeps the address; 0 if not all copy
     as many, or too many."""
-    kind, threads = tile_type(op.result), warps * target_of(op).arch.warp
+    kind, target = tile_type(op.result), target_of(op)
+    threads = warps * target.arch.warp
     chunks = prod(kind.shape) * dtype_bytes(kind.element_type) // CHUNK
     known = isinstance(op.rows.owner, Operation) and op.rows.owner.parent is not op.parent
-    return chunks // threads if known and chunks % threads == 0 and chunks <= _MOST_ROWS * threads else 0
+    return chunks // threads if known and chunks % threads == 0 and chunks <= target.threads.addresses * threads else 0
 
 
 def gathers(role: RoleOp) -> bool:

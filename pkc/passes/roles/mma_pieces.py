@@ -23,10 +23,6 @@ from pkc.passes.roles.budgets import tiles
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
-_NARROWEST = 128
-"""Columns of a piece: with fewer, tensor cores wait for the left operand, which each piece reads again, and smaller
-tiles are faster."""
-
 
 def split_mmas(role: RoleOp, name: str) -> None:
     """Let MMAs that begin with zeros, and whose products a chain alone uses, be computed in pieces: as many as each
@@ -50,10 +46,10 @@ def _warpgroups(role: RoleOp) -> int:
 
 def _choose_pieces(role: RoleOp, mma: MmaOp) -> bool:
     """Plan the pieces of an MMA; false if it has only one."""
-    rows, columns = tile_type(mma.result).shape
-    down, across = rows // (target_of(mma).mma.rows * _warpgroups(role)), 1
+    (rows, columns), target = tile_type(mma.result).shape, target_of(mma)
+    down, across = rows // (target.mma.rows * _warpgroups(role)), 1
     mma.attributes[PIECES] = IntegerAttr(down, i64)
-    while any(tiles(role, target_of(mma))) and columns % (2 * across * _NARROWEST) == 0:
+    while any(tiles(role, target)) and columns % (2 * across * target.tuning.piece_columns) == 0:
         across *= 2
         mma.attributes[PIECES] = IntegerAttr(down * across, i64)
     if down * across < 2:

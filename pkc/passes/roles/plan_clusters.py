@@ -22,9 +22,6 @@ from pkc.targets.target import target_of
 _BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, ClipOp, BroadcastOp, FullOp, SplatOp, PositionsOp, LoadOp, StoreOp)
 """Operations on long rows of which each CTA carries out its part; reductions are of `OPERATIONS` too."""
 
-_SHORTEST = 512
-"""Elements of a part of a row that all lanes of a warp have some of."""
-
 
 class PlanClusters(KernelPass):
     """Write which rows lie in the shared memory and registers of a cluster: `cluster` of the schedule says of how many
@@ -62,13 +59,14 @@ class PlanClusters(KernelPass):
 
 def _obstacle(kernel: KernelOp, count: int, length: int) -> str:
     """Why rows of a length stay in one CTA; empty if they need not."""
-    most = target_of(kernel).arch.cluster
+    target = target_of(kernel)
+    most = target.arch.cluster
     if count > most or count & (count - 1):
-        return f"{target_of(kernel).name} has clusters of a power of two of CTAs, at most {most}"
+        return f"{target.name} has clusters of a power of two of CTAs, at most {most}"
     arrays = [kind for kind in kernel.function_type.inputs if isinstance(kind, ArrayType)]
     if kernel.roles or not all(isinstance(kind, PrivateType) for kind in arrays):
         return "other ranks or an author's roles count on single CTAs"
-    if length < count * _SHORTEST:
+    if length < count * target.tuning.cluster_part:
         return f"rows of {length} elements are too short"
     for op in kernel.walk():
         writes = any(effect.kind is not MemoryEffectKind.READ for effect in get_effects(op) or ())

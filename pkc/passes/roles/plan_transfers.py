@@ -21,6 +21,7 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.machine import MAP_DIMENSIONS
 from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
@@ -52,9 +53,6 @@ _GRANULE = 16
 
 _ELEMENT = 4
 """Bytes of an element that threads start a copy of (PTX ISA: cp.async)."""
-
-_MOST_DIMS = 5
-"""As many dimensions as a tensor map can have."""
 
 
 class PlanTransfers(KernelPass):
@@ -235,7 +233,7 @@ def _too_much(op: LoadOp | StoreOp | AddToArrayOp) -> str:
         return f"its blocks may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     copies = isinstance(array, PGLType) and array.shard_dim is None
     dims = len(array.dimensions) + copies + any(block.in_shard for _, block in blocks)
-    return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
+    return f"{dims} dimensions: a tensor map has {MAP_DIMENSIONS}" if dims > MAP_DIMENSIONS else ""
 
 
 def _begins_aligned(op: LoadOp | StoreOp | AddToArrayOp) -> bool:

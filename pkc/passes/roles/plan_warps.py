@@ -26,7 +26,6 @@ from pkc.passes.analysis.clusters import in_cta
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.carrying import (
-    CARRYING,
     adds,
     carries_tiles,
     copied_rows,
@@ -44,9 +43,6 @@ from pkc.targets.target import Target, target_of
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
 _TILE = frozenset(TILE)
-
-_EACH = 32
-"""Elements of a tile that meets no MMA for which a thread is enough."""
 
 
 class PlanWarps(KernelPass):
@@ -213,7 +209,7 @@ def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
     if consumers is None:
         consumers = max(1, min(rows // each, target.arch.consumers))
         why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
-        most, share = _elements(role), _EACH * target.arch.warpgroup * target.arch.warp
+        most, share = _elements(role), target.threads.elements * target.arch.warpgroup * target.arch.warp
         wanted = min(-(-most // share), target.arch.consumers)
         # A phase with an MMA has rows for so many.
         if wanted > consumers and not (isinstance(op, AnyMmaOp) and rows % (wanted * each)):
@@ -251,11 +247,12 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     """Roles that share a warpgroup: one thread of a warp starts the copies of a tile, where the target has TMA."""
     if TMA not in target.transfers:
         why = f"its threads carry tiles: {target.name} has no TMA"
-        return [WarpPlan(role, COMPUTE, CARRYING, why) for role in roles]
+        return [WarpPlan(role, COMPUTE, target.tuning.carriers, why) for role in roles]
     communicators = sum(role.role.data is Role.Communicator for role in roles)
     carriers = sum(role.role.data is not Role.Communicator and carries_tiles(role) for role in roles)
     each = 2 if len(roles) + communicators <= target.arch.warpgroup else 1
-    carrying = CARRYING if len(roles) + communicators + carriers * (CARRYING - 1) <= target.arch.warpgroup else 1
+    warps = len(roles) + communicators + carriers * (target.tuning.carriers - 1)
+    carrying = target.tuning.carriers if warps <= target.arch.warpgroup else 1
     plans: list[WarpPlan] = []
     for role in roles:
         communicates = role.role.data is Role.Communicator

@@ -47,12 +47,10 @@ from pkc.passes.roles.remote_accesses import (
 from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
 from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
+from pkc.targets.target import target_of
 
 CHUNKS = "chunks"
 """The attribute of tasks that add up tiles: how many chunks of rows, each a task, a tile is divided into."""
-
-ROWS = 32
-"""Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
 
 
 class StageSums(KernelPass):
@@ -290,18 +288,19 @@ def _chunks(op: AccumulateOp, split: int) -> int:
     """How many tasks add up one tile, each a chunk of rows: CTAs then end together, though some have more tiles."""
     kind = tile_type(op.tile)
     rows = kind.shape[0] if kind.rank else 1
-    if rows <= ROWS:
+    some = target_of(op).tuning.summed_rows
+    if rows <= some:
         return 1
-    obstacle = _chunk_obstacle(op, split, rows)
+    obstacle = _chunk_obstacle(op, split, rows, some)
     if obstacle:
         missed(
             StageSums.name, op, f"one task adds up all {rows} rows of a tile of `{array_name(op.array)}`: {obstacle}"
         )
-    return 1 if obstacle else rows // ROWS
+    return 1 if obstacle else rows // some
 
 
-def _chunk_obstacle(op: AccumulateOp, split: int, rows: int) -> str:
-    """Why a tile cannot be added up in chunks of its rows; empty if it can."""
+def _chunk_obstacle(op: AccumulateOp, split: int, rows: int, some: int) -> str:
+    """Why a tile cannot be added up in chunks of `some` of its rows; empty if it can."""
     index, made = op.indices[split], op.indices[split].owner
     if not isinstance(made, BlockOp) or not (made.sharded is not None or straddles(index)):
         return "its blocks are not those of a list over all shards"
@@ -309,7 +308,7 @@ def _chunk_obstacle(op: AccumulateOp, split: int, rows: int) -> str:
         return "the sharded dimension is not that of its rows"
     if tile_type(op.tile).rank != 2 or rows != block_type(index).extent:
         return "it is not one block of rows by one of columns"
-    return f"these are not a multiple of {ROWS}" if rows % ROWS else ""
+    return f"these are not a multiple of {some}" if rows % some else ""
 
 
 def _in_chunks(tasks: TasksOp, block: SSAValue, chunks: int) -> SSAValue:

@@ -36,12 +36,7 @@ from pkc.passes.build import add_parameter, append, before, constant, mark_fresh
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import CannotCopyError, Known, copy_value
 from pkc.remarks import missed
-
-_INVERTED = 64
-"""Rows whose entries a task lists: 32 for each of two warps, so that many SMs have some."""
-
-_SUMMED = 32
-"""Rows that a task adds up: few, so that tasks end together."""
+from pkc.targets.target import target_of
 
 
 class OrderScatters(KernelPass):
@@ -202,7 +197,7 @@ class _Ordered:
     """One statement, its memory and the tasks around it."""
 
     def __init__(self, kernel: KernelOp, op: ScatterAccumulateOp, entries: _Entries, name: str) -> None:
-        self._kernel, self._op, self._entries = kernel, op, entries
+        self._kernel, self._op, self._entries, self._tuning = kernel, op, entries, target_of(kernel).tuning
         kind = array_type(op.array)
         self._rows = kind.dimensions[0]
         every, columns = (RANKS, *entries.dims), kind.dimensions[1:]
@@ -258,7 +253,7 @@ class _Ordered:
 
     def _invert(self, anchor: Operation | None) -> None:
         outer, location = Block(), self._op.location
-        body, (rows,) = self._tasks(outer, [BlockType(self._rows, _INVERTED)])
+        body, (rows,) = self._tasks(outer, [BlockType(self._rows, self._tuning.inverted_rows)])
         tasks = outer.last_op
         assert isinstance(tasks, TasksOp)
         one = constant(1)
@@ -270,7 +265,7 @@ class _Ordered:
 
     def _sum(self, anchor: Operation | None) -> None:
         outer, location = Block(), self._op.location
-        kinds = [BlockType(self._rows, _SUMMED)]
+        kinds = [BlockType(self._rows, self._tuning.summed_rows)]
         for dim, index in zip(array_type(self._op.array).dimensions[1:], self._op.indices, strict=True):
             kinds.append(index.type if isinstance(index.type, BlockType) else BlockType(dim, 1))
         body, indices = self._tasks(outer, kinds)

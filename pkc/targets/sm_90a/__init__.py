@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA
 from pkc.targets import BUILT_IN
-from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS, TUNING
+from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS, THREADS, TUNING
 from pkc.targets.sm_90a.instructions import computing, instruction
 from pkc.targets.sm_90a.layout import ALIGNMENT, shared_layout
 from pkc.targets.sm_90a.machine_code import MACHINE_CODE
@@ -17,6 +17,7 @@ TARGET = Target(
     arch=ARCH,
     rates=H200,
     tuning=TUNING,
+    threads=THREADS,
     registers=REGISTERS,
     # 26: what ptxas wants beside the 128 registers of 64 x 256 of f32, whatever `setmaxnreg` adds (its error C7602).
     # 7: as wgmma.wait_group of the instruction table.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkc.targets.arch import Arch, Rates, Registers, Tuning
+from pkc.targets.arch import Arch, Rates, Registers, Threads, Tuning
 
 ARCH = Arch(
     sms=132,
@@ -23,7 +23,17 @@ ARCH = Arch(
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 
 REGISTERS = Registers(
-    moving=32, reaching=40, dimension=8, adding=80, copying=88, holding=112, idle=24, reserve=20, kept=0.38
+    moving=32,
+    reaching=40,
+    dimension=8,
+    adding=80,
+    copying=88,
+    holding=112,
+    idle=24,
+    reserve=20,
+    kept=0.38,
+    chunked=32,
+    named_row=4,
 )
 """As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
 arrays, and more of fewer movers is of no use: three warpgroups of consumers have 160 with movers of 32. Attention of
@@ -81,6 +91,7 @@ TUNING = Tuning(
     # Looking at a counter takes as long as the MMAs of two tiles of 128 x 64.
     awaited_tiles=8,
     awaited_bytes=8 * 128 * 64 * 2,
+    carriers=2,
     # If 8 SMs pull at the rate of the link, 40 GB/s each, a copy is in flight for 2 to 3 us: 5 to 8 tiles of 16 KB that
     # are loaded, and up to 4 that stores still read or have not released.
     copies=12,
@@ -94,6 +105,14 @@ TUNING = Tuning(
     store_bytes=2048,
     band=8,
     fetched_rows=16,
+    cluster_part=512,
+    summed_rows=32,
+    inverted_rows=64,
+    piece_columns=128,
+    # 4 x 4096 elements in 16 panels took 2 per cent longer in one box.
+    row_panels=8,
+    panels=32,
+    box_part=64,
     # GELU by `erf` on 128 x 256: cycles in which a warp may not issue are 4683 of all at once, 2882 of 32, 2943 of 16.
     group=32,
     long_chain=16,
@@ -110,3 +129,18 @@ TUNING = Tuning(
     packets_to=6e4,
 )
 """Measured on H200 SXM (docs/performance.md)."""
+
+THREADS = Threads(
+    elements=32,
+    chains=4,
+    chunks=8,
+    iterations=4,
+    loads=4,
+    table_loads=8,
+    slots=4,
+    slot_chunks=4,
+    addresses=32,
+    kept=16,
+    quotients=8,
+)
+"""Chosen for kernels of H200 SXM; none was measured by itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
@@ -30,7 +31,6 @@ from pkc.passes.machine.lowering import exchange, in_pairs, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
-    FLAT,
     PACKED,
     LazyTile,
     RegisterTile,
@@ -50,6 +50,7 @@ from pkc.passes.machine.lowering.fragments import (
 )
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.quotients import divided
+from pkc.targets.layout import NEIGHBOURS
 
 
 def make_lazy(role: WarpRole, op: Operation) -> bool:
@@ -104,7 +105,7 @@ def _spread(role: WarpRole, op: BroadcastOp, source: Value) -> Callable[[Emitter
     """Makes an element of a broadcast of what lies as its operand."""
     target = fragment_of(role, op.result)
     if role.chunk is not None:
-        each = FLAT // per_chunk(source.fragment.axes) if source.fragment.axes else target.count
+        each = NEIGHBOURS // per_chunk(source.fragment.axes) if source.fragment.axes else target.count
         return lambda emit, i: element(role, source, emit.part(i, each))
     rank = tile_type(op.result).rank
     along_last = tuple(int(position == rank - 1) for position in op.positions)
@@ -292,10 +293,6 @@ def _folds_in_lanes(role: WarpRole, op: Operation, few: SSAValue, many: SSAValue
     return short.per_row, long.per_row
 
 
-_CHAINS = (4, 2, 1)
-"""In how many parts a thread reduces what it has of a row: the first number that divides it."""
-
-
 def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: RegisterTile) -> None:
     """Over the registers that a thread has of a row, then over the lanes that share it."""
     emit, fragment, kind = role.emit, source.fragment, tile_type(op.result).element_type
@@ -323,8 +320,7 @@ def _reduced_by_element(role: WarpRole, op: RowReduction, source: Value, repeat:
     """What a thread has of a row, reduced."""
     emit, fragment, kind = role.emit, source.fragment, tile_type(op.result).element_type
     neutral = constant(emit, op.NEUTRAL[kind], kind)
-    # Several at once: an addition need not wait for the one before.
-    chains = next(n for n in _CHAINS if fragment.per_row % n == 0)
+    chains = gcd(emit.target.threads.chains, fragment.per_row)
     parts = emit.registers(chains, kind)
     for chain in range(chains):
         emit.set(neutral, parts, chain)

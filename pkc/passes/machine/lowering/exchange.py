@@ -13,6 +13,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.elements import apply
 from pkc.passes.machine.lowering.fragments import RegisterTile
+from pkc.targets.layout import CHUNK
 
 
 def initialise(emit: Emitter, base: SSAValue, words: int | None) -> None:
@@ -75,16 +76,13 @@ def _bits(emit: Emitter, target: RegisterTile, at: SSAValue) -> SSAValue:
 def _reduced(emit: Emitter, op: RowReduction, target: RegisterTile, first: SSAValue, count: int) -> SSAValue:
     """Words of shared memory that lie behind each other, of which there are a power of two, reduced."""
     total: SSAValue | None = None
-    for start in range(0, count, _AT_ONCE):
-        some = min(count, _AT_ONCE)
-        bits, address = emit.registers(some, b32), emit.plus(first, start * emit.target.arch.register_bytes)
+    word = emit.target.arch.register_bytes
+    for start in range(0, count, CHUNK // word):
+        some = min(count, CHUNK // word)
+        bits, address = emit.registers(some, b32), emit.plus(first, start * word)
         emit.do(f"load_shared_v{some}", bits, address)
         for number in range(some):
             found = emit.value("float_bits" if target.element_type == f32 else "int_bits", emit.get(bits, number))
             total = found if total is None else apply(emit, op, op.COMBINE, [total, found])
     assert total is not None
     return total
-
-
-_AT_ONCE = 4
-"""Words that one instruction reads."""

@@ -14,22 +14,9 @@ from pkc.dialect.types import TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.pointwise import WHOLE
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import FLAT
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tables import is_table
-
-_AT_ONCE = (8, 4, 2, 1)
-"""Numbers of chunks that a thread may work on at once: the first that divides the tile evenly and fits into its
-registers."""
-
-_UNROLL = 4
-"""Iterations of a loop whose loads are in flight at once."""
-
-_OVERHEAD = 32
-"""Registers of a thread that have no elements: addresses, counters, conditions."""
-
-_ROW = 4
-"""Registers for the address of a chunk that follows from a table, and for whether it exists."""
+from pkc.targets.layout import NEIGHBOURS
 
 _AROUND = (scf.ForOp, scf.IfOp)
 _LOADS = (access.LoadOp, access.GatherOp)
@@ -66,10 +53,10 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
         role.vectors = vectors
         with emit.when(condition):
             start = emit.minus(role.threads.thread, role.threads.start)
-            total, threads = prod(shape) // FLAT, role.threads.count
-            room = (role.threads.registers - _OVERHEAD) // _registers_of_a_chunk(ops) if vectors else 1
-            role.unroll = _UNROLL if vectors else 1
-            role.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
+            total, threads = prod(shape) // NEIGHBOURS, role.threads.count
+            room = _room(role, ops) if vectors else 1
+            role.unroll = emit.target.threads.iterations if vectors else 1
+            role.chunks = _chunks_at_once(emit.target.threads.chunks, room, total, threads)
             with emit.loop(start, total, role.chunks * threads) as chunk:
                 role.chunk, role.chunked = chunk, tuple(shape)
                 lower_ops(role, ops)
@@ -77,9 +64,17 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
     role.vectors = False
 
 
-def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
-    """Registers that a chunk takes: one for each element that is computed, and those of all loads in flight."""
-    most, computes = 0, False
+def _chunks_at_once(most: int, room: int, total: int, threads: int) -> int:
+    """How many chunks a thread works on at once: as many as fit into its registers and divide the tile evenly."""
+    while most > 1 and (most > room or total % (most * threads)):
+        most //= 2
+    return most
+
+
+def _room(role: WarpRole, ops: Sequence[Operation]) -> int:
+    """For how many chunks a thread has registers: one for each element that is computed, and those of all loads in
+    flight."""
+    target, most, computes = role.emit.target, 0, False
     for op in ops:
         inside = [inner for inner in op.walk() if not is_table(inner)]
         computes |= any(
@@ -87,10 +82,11 @@ def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
         )
         ahead = isinstance(op, scf.ForOp) and not any(isinstance(inner, access.StoreOp) for inner in inside)
         loads = [tile_type(inner.result) for inner in inside if isinstance(inner, _LOADS)]
-        unroll = _UNROLL if ahead else 1
+        unroll = target.threads.iterations if ahead else 1
         rows = sum(isinstance(inner, access.GatherOp) for inner in inside)
-        most = max(most, unroll * sum(FLAT * dtype_bytes(load.element_type) // 4 for load in loads) + rows * _ROW)
-    return computes * FLAT + most
+        words = sum(NEIGHBOURS * dtype_bytes(load.element_type) // target.arch.register_bytes for load in loads)
+        most = max(most, unroll * words + rows * target.registers.named_row)
+    return (role.threads.registers - target.registers.chunked) // (computes * NEIGHBOURS + most)
 
 
 def loads_ahead(body: Block) -> list[Operation]:
@@ -123,9 +119,9 @@ def _shape(role: WarpRole, ops: Sequence[Operation]) -> list[int]:
                     shapes.append((list(result.type.shape), role.axes[result]))
     whole: list[int] = max((shape for shape, _ in shapes), key=len) if shapes else []
     fits = all(shape == whole or shape == [whole[-2:][axis] for axis in axes] for shape, axes in shapes)
-    if not whole or not fits or len(whole) > 2 or whole[-1] % FLAT:
+    if not whole or not fits or len(whole) > 2 or whole[-1] % NEIGHBOURS:
         what = "computing with tiles that are not all of one shape of one or two axes in a role without a warpgroup"
-        raise CannotLowerError(ops[0], what, f"rows of a multiple of {FLAT} elements, without reductions of rows")
+        raise CannotLowerError(ops[0], what, f"rows of a multiple of {NEIGHBOURS} elements, without reductions of rows")
     return whole
 
 
@@ -154,5 +150,5 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
             for key, extent in extents:
                 if key not in seen:
                     seen.add(key)
-                    condition = emit.both(condition, emit.compare("eq", emit.bit_and(extent, FLAT - 1), 0))
+                    condition = emit.both(condition, emit.compare("eq", emit.bit_and(extent, NEIGHBOURS - 1), 0))
     return condition

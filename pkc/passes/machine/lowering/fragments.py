@@ -11,21 +11,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pkc.dialect.machine import b32
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import (
-    tile_type,
-)
+from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, bf16, dtype_bytes, e4m3, e5m2, f16, f32, i1, i32
 from pkc.passes.analysis.row_lanes import of_rows
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
-from pkc.targets.layout import CHUNK, COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
-
-FLAT = 8
-"""Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
-
-_FEW = 16
-"""Elements of a row or a column that a thread keeps in registers; more of them are read where they are used."""
+from pkc.targets.layout import CHUNK, COLUMN_STEP, NEIGHBOURS, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
 
 PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16", e4m3: "e4m3", e5m2: "e5m2"}
 """Element types of which one register has two: of 8 bits in its low half."""
@@ -96,7 +88,7 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
 
 def per_chunk(axes: tuple[int, ...]) -> int:
     """How many elements of a tile along these axes a chunk needs."""
-    return FLAT if axes[-1:] == (1,) else 1
+    return NEIGHBOURS if axes[-1:] == (1,) else 1
 
 
 def as_elements(role: WarpRole, value: SSAValue) -> Value:
@@ -115,7 +107,7 @@ def held(role: WarpRole, value: SSAValue) -> Value:
     if not isinstance(found, Staged) or kind.rank != 1 or kind.element_type in PACKED or not role.threads.warpgroups:
         return as_elements(role, value)
     fragment = fragment_of(role, value)
-    if role.chunk is not None or fragment.lanes or fragment.count > _FEW:
+    if role.chunk is not None or fragment.lanes or fragment.count > role.emit.target.threads.kept:
         return as_elements(role, value)
     emit, made = role.emit, allocate(role, fragment, kind.element_type, value.name_hint)
     if fragment.axes == (0,):
@@ -236,7 +228,7 @@ def _first_of_chunk(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAV
     emit = role.emit
     assert role.chunk is not None
     further = emit.times(emit.part(index, per_chunk(fragment.axes)), role.threads.count)
-    return emit.times(emit.plus(role.chunk, further), FLAT)
+    return emit.times(emit.plus(role.chunk, further), NEIGHBOURS)
 
 
 def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
@@ -244,7 +236,7 @@ def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     emit = role.emit
     if role.chunk is not None:
         begin = emit.rest(_first_of_chunk(role, fragment, index), fragment.shape[-1])
-        return emit.plus(begin, emit.rest(index, FLAT))
+        return emit.plus(begin, emit.rest(index, NEIGHBOURS))
     if fragment.lanes:
         j = emit.part(emit.rest(index, fragment.per_row), fragment.together)
         lane = emit.rest(_number(role), fragment.lanes)

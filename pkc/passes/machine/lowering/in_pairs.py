@@ -12,8 +12,6 @@ from pkc.passes.machine.lowering.elements import apply
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, column
 
 _WORDS: dict[type[RowReduction], str] = {RowMaxOp: "max_nan", RowMinOp: "min_nan"}
-_CHAINS = 4
-"""Registers in which a thread keeps what it has seen: an operation need not wait for the one before."""
 
 
 def has(tile: RegisterTile) -> bool:
@@ -27,18 +25,18 @@ def reduced(role: WarpRole, op: RowReduction, tile: RegisterTile, repeat: SSAVal
     emit, fragment = role.emit, tile.fragment
     kind = PACKED[tile.element_type]
     name = f"{_WORDS.get(type(op), '')}_{kind}x2"
-    each, surely = fragment.per_row // 2, fragment.surely // 2
-    if type(op) not in _WORDS or emit.target.instruction(name) is None or surely < _CHAINS or each % _CHAINS:
+    each, surely, chains = fragment.per_row // 2, fragment.surely // 2, emit.target.threads.chains
+    if type(op) not in _WORDS or emit.target.instruction(name) is None or surely < chains or each % chains:
         return None
-    first, parts = emit.times(repeat, each), emit.registers(_CHAINS, b32)
-    for chain in range(_CHAINS):
+    first, parts = emit.times(repeat, each), emit.registers(chains, b32)
+    for chain in range(chains):
         emit.set(emit.get(tile.registers, emit.plus(first, chain)), parts, chain)
-    for begin, end in ((1, surely // _CHAINS), (surely // _CHAINS, each // _CHAINS)):
+    for begin, end in ((1, surely // chains), (surely // chains, each // chains)):
         if begin == end:
             continue
         with emit.loop(begin, end, unroll=True) as step:
-            for chain in range(_CHAINS):
-                at, known = emit.plus(emit.times(step, _CHAINS), chain), emit.get(parts, chain)
+            for chain in range(chains):
+                at, known = emit.plus(emit.times(step, chains), chain), emit.get(parts, chain)
                 found = emit.get(tile.registers, emit.plus(first, at))
                 if begin != 1:
                     index = emit.times(emit.plus(first, at), 2)
@@ -46,6 +44,6 @@ def reduced(role: WarpRole, op: RowReduction, tile: RegisterTile, repeat: SSAVal
                     found = emit.select(inside, found, known)
                 emit.set(emit.value(name, known, found), parts, chain)
     pair = emit.get(parts, 0)
-    for chain in range(1, _CHAINS):
+    for chain in range(1, chains):
         pair = emit.value(name, pair, emit.get(parts, chain))
     return apply(emit, op, op.COMBINE, [emit.value(f"low_{kind}", pair), emit.value(f"high_{kind}", pair)])

@@ -15,9 +15,6 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import entries, indices
 from pkc.passes.machine.lowering.context import WarpRole
 
-_TOGETHER = 8
-"""Loads of 16 bytes of a table that a thread has in flight."""
-
 
 def _add(emit: Emitter, register: SSAValue, value: SSAValue) -> None:
     emit.set(emit.plus(emit.get(register, 0), value), register, 0)
@@ -141,10 +138,10 @@ def _scan(
 ) -> None:
     """Go through the entries of a window in their order: `note` gets what each names, in any thread; `found`, in all
     threads of the warp, whether an entry names this thread's row, and its number."""
-    emit, lanes = role.emit, role.threads.arch.warp
+    emit, lanes, at_once = role.emit, role.threads.arch.warp, role.emit.target.threads.table_loads
     table, each = entries.local(role, op.table), lanes * entries.AT_ONCE
     length = emit.most(emit.minus(window.stop, window.start), 0)
-    whole = emit.plus(window.start, emit.times(emit.over(length, each * _TOGETHER), each * _TOGETHER))
+    whole = emit.plus(window.start, emit.times(emit.over(length, each * at_once), each * at_once))
 
     def look_at(start: SSAValue, together: int, *, ends: bool) -> None:
         bits = emit.registers(together * entries.AT_ONCE, b32)
@@ -165,8 +162,8 @@ def _scan(
         for step in range(together):
             _look(role, window, bits, step, emit.plus(start, step * each), note, found)
 
-    with emit.loop(window.start, whole, each * _TOGETHER) as start:
-        look_at(start, _TOGETHER, ends=False)
+    with emit.loop(window.start, whole, each * at_once) as start:
+        look_at(start, at_once, ends=False)
     with emit.loop(whole, window.stop, each) as start:
         look_at(start, 1, ends=True)
 

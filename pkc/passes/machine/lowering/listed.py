@@ -15,15 +15,9 @@ from pkc.dialect.types import RANKS, Layout, dtype_bytes, f32, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import entries
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import FLAT, PACKED
+from pkc.passes.machine.lowering.fragments import PACKED
 from pkc.passes.machine.lowering.memory import Element
-from pkc.targets.layout import CHUNK
-
-_ROWS = 4
-"""Rows of slots that a thread has in flight."""
-
-_CHUNKS = 4
-"""Chunks of 16 bytes of each of them."""
+from pkc.targets.layout import CHUNK, NEIGHBOURS
 
 
 def sum_rows(role: WarpRole, op: SumRowsOp) -> None:
@@ -31,15 +25,15 @@ def sum_rows(role: WarpRole, op: SumRowsOp) -> None:
     at multiples of that; else single elements."""
     emit = role.emit
     last, kind = role.blocks[op.indices[-1]], array_type(op.array)
-    if last.extent % FLAT or len(op.indices) == 1:
+    if last.extent % NEIGHBOURS or len(op.indices) == 1:
         _sum(role, op, 1)
         return
     ends = (role.dims.extent(kind.dimensions[-1]), role.dims.row_length(kind), role.dims.valid(last))
     whole = emit.compare("eq", emit.const(0), 0)
     for end in ends:
-        whole = emit.both(whole, emit.compare("eq", emit.bit_and(end, FLAT - 1), 0))
+        whole = emit.both(whole, emit.compare("eq", emit.bit_and(end, NEIGHBOURS - 1), 0))
     with emit.when(whole):
-        _sum(role, op, FLAT)
+        _sum(role, op, NEIGHBOURS)
     with emit.when(emit.negated(whole)):
         _sum(role, op, 1)
 
@@ -50,7 +44,8 @@ def _sum(role: WarpRole, op: SumRowsOp, count: int) -> None:
     emit, threads = role.emit, role.threads
     blocks = [role.blocks[index] for index in op.indices]
     extents = [block.extent for block in blocks[1:]]
-    chunks = _CHUNKS * CHUNK // (count * dtype_bytes(array_type(op.array).element_type)) if count > 1 else 1
+    size = dtype_bytes(array_type(op.array).element_type)
+    chunks = emit.target.threads.slot_chunks * CHUNK // (count * size) if count > 1 else 1
     chunks = next(n for n in (chunks, 1) if not extents or extents[-1] % (n * count) == 0)
     each = prod(extents) // (count * chunks)
     rows = emit.least(role.dims.valid(blocks[0]), blocks[0].extent)
@@ -164,8 +159,9 @@ def _added(listed: _Listed, begin: SSAValue, end: SSAValue) -> SSAValue:
     add = arith.AddiOp if integers else arith.AddfOp
     for element in range(listed.count * listed.chunks):
         emit.set(emit.i32(emit.const(0)) if integers else emit.real(0.0), total, element)
-    with emit.loop(begin, end, _ROWS) as start:
-        exist = [emit.compare("slt", emit.plus(start, step), end) for step in range(_ROWS)]
+    at_once = emit.target.threads.slots
+    with emit.loop(begin, end, at_once) as start:
+        exist = [emit.compare("slt", emit.plus(start, step), end) for step in range(at_once)]
         rows = [listed.row(emit.plus(start, step), exists) for step, exists in enumerate(exist)]
         bits = [
             [listed.load(row, exists, chunk) for chunk in range(listed.chunks)]

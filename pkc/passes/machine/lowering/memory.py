@@ -18,10 +18,10 @@ from pkc.dialect.types import ArrayType, PGLType, dtype_bytes, dtype_name, f32, 
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import FLAT, PACKED
+from pkc.passes.machine.lowering.fragments import PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tma import Access, copies, in_one_shard, placed
-from pkc.targets.layout import Fragment
+from pkc.targets.layout import NEIGHBOURS, Fragment
 
 
 class Element:
@@ -245,7 +245,7 @@ def _by_chunks(op: Access | GatherOp, fragment: Fragment) -> None:
 
 def _chunks(role: WarpRole, value: SSAValue, elements: Elements) -> list[tuple[SSAValue, SSAValue]]:
     """Where each chunk that a thread works on begins, and whether it exists, wholly or not at all."""
-    starts = (role.emit.const(FLAT * number) for number in range(role.chunks))
+    starts = (role.emit.const(NEIGHBOURS * number) for number in range(role.chunks))
     return [elements.at(_offsets(role, value, start)) for start in starts]
 
 

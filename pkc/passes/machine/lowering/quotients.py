@@ -22,9 +22,6 @@ from pkc.passes.machine.lowering.fragments import (
 )
 from pkc.remarks import missed
 
-_MANY = 8
-"""Elements that a thread divides by one, from which on a reciprocal is worth its instructions."""
-
 
 def divided(
     role: WarpRole, op: Operation, spread: Callable[[BroadcastOp, Value], Callable[[Emitter, SSAValue], SSAValue]]
@@ -42,7 +39,7 @@ def divided(
         return None
     emit, divisors = role.emit, held(role, broadcast.tile)
     quotients = fragment_of(role, op.result).count
-    if quotients < _MANY * divisors.fragment.count:
+    if quotients < emit.target.threads.quotients * divisors.fragment.count:
         return None
     if 2 * quotients > emit.target.arch.thread_registers:
         missed("pk-lower-tiles", op, "each element is divided: no registers are left for reciprocals beside the tile")

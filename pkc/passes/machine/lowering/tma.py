@@ -22,6 +22,7 @@ from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.targets.arch import Tuning
 from pkc.targets.layout import CHUNK, SharedLayout
 
 Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp | SumRowsOp
@@ -145,7 +146,7 @@ def _boxes(
     if rows is not None:
         extent = box[rows]
         box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
-    parts = _parts(op, layout, split) if piece is None and step == extent else None
+    parts = _parts(op, layout, split, emit.target.tuning) if piece is None and step == extent else None
     if parts is not None:
         box[-1] = parts
     if max(box) > MAX_BOX:
@@ -199,20 +200,12 @@ def _boxes(
             emit.do("bulk_wait_read")
 
 
-_MANY, _MANY_OF_ROWS = 8, 32
-"""Panels of one row, and of several, from which on one box for all is worth a dimension more: 4 x 4096 elements in 16
-panels took 2 per cent longer in one box."""
-
-_WORTH = 64
-"""Bytes of a part of a row from which on boxes have several: TMA moves shorter ones no faster than boxes of one."""
-
-
-def _parts(op: LoadOp | StoreOp | AddToArrayOp, layout: SharedLayout, split: int | None) -> int | None:
+def _parts(op: LoadOp | StoreOp | AddToArrayOp, layout: SharedLayout, split: int | None, tuning: Tuning) -> int | None:
     """How long the parts of rows are of which one box has all that a tile has: panels lie one behind the other, as the
     parts of a row do. Nothing where a few panels have the rows, or where rows or the tile might end within a part."""
     kind, index = array_type(op.array), op.indices[-1].owner
     last, size = kind.dimensions[-1], dtype_bytes(kind.element_type)
-    few = layout.panels < (_MANY if layout.rows == 1 else _MANY_OF_ROWS)
+    few = layout.panels < (tuning.row_panels if layout.rows == 1 else tuning.panels)
     if few or split == len(kind.dimensions) - 1 or not isinstance(last, int):
         return None
     if not isinstance(index, BlockOp) or layout.panel_bytes != layout.rows * layout.width:
@@ -224,7 +217,7 @@ def _parts(op: LoadOp | StoreOp | AddToArrayOp, layout: SharedLayout, split: int
     long = layout.columns if layout.rows > 1 else gcd(layout.columns, last, begin)
     kept = any(number % long for number in (last, begin, layout.columns))
     count = layout.columns * layout.panels // long
-    return None if kept or long * size < _WORTH or long * size % CHUNK or count > MAX_BOX else long
+    return None if kept or long * size < tuning.box_part or long * size % CHUNK or count > MAX_BOX else long
 
 
 def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:

@@ -28,9 +28,6 @@ from pkc.passes.machine.lowering.tma import copies
 from pkc.passes.roles.carrying import rows_of_a_thread
 from pkc.targets.layout import CHUNK
 
-_AT_ONCE = 4
-"""Chunks that a thread loads before it waits for the first of them."""
-
 Chunk = tuple[SSAValue, SSAValue, SSAValue, SSAValue]
 """The address of a chunk, whether something is there, its row and its column in the tile."""
 
@@ -90,9 +87,9 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
             else:
                 emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
 
-    at_once = (
-        rows_of_a_thread(op, role.threads.warps) if isinstance(op, GatherOp) and op.result in role.ahead else _AT_ONCE
-    )
+    at_once = emit.target.threads.loads
+    if isinstance(op, GatherOp) and op.result in role.ahead:
+        at_once = rows_of_a_thread(op, role.threads.warps)
     _by_chunks(role, op, kind, places, move, at_once)
 
 
