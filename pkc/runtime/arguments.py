@@ -15,7 +15,8 @@ from pkc.location import NOWHERE
 from pkc.runtime import argument_errors as errors
 from pkc.runtime.arrays import Array, View, row_major
 from pkc.runtime.element import ELEMENTS, element_name
-from pkc.runtime.mesh import Mesh, Rank
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.rank import Rank
 
 LONGEST = 2**31 - 1
 """The largest dimension."""

@@ -19,7 +19,8 @@ from itertools import chain, cycle, islice
 from typing import Any, TypeAlias
 
 from pkc.runtime.enqueue import Await, Call, Move, Write, calls
-from pkc.runtime.mesh import Mesh, Rank, Side
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.rank import Rank, Side
 
 _BATCH = 16
 """Calls for one rank before those of the next rank. A stream takes some hundred calls. When it is full the host waits,
@@ -123,8 +124,9 @@ class Beside:
             for first, *_ in roles:
                 driver.cuStreamWaitEvent(first.stream, cleared, 0)
 
-    def enqueue(self, works: Sequence[Work], streams: Sequence[int]) -> None:
-        """Enqueue what copy engines do and join the streams. Comes after the kernels were started."""
+    def enqueue(self, works: Sequence[Work], streams: Sequence[int]) -> Any:
+        """Enqueue what copy engines do and join the streams. Comes after the kernels were started. Returns which
+        context is then the current one."""
         driver = self._mesh.driver
         for context, some in self._batches(works):
             driver.cuCtxSetCurrent(context)
@@ -135,6 +137,7 @@ class Beside:
             for first, *_ in roles:
                 driver.cuEventRecord(first.event, first.stream)
                 driver.cuStreamWaitEvent(stream, first.event, 0)
+        return self._mesh.local[-1].context
 
     def _batches(self, works: Sequence[Work]) -> Iterator[tuple[Any, list[_Enqueued]]]:
         """The calls in batches, round-robin over the ranks, each with its context; all of one role before the next.

@@ -28,9 +28,11 @@ from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.group import Group
 from pkc.runtime.kernel_parameters import KernelParameters, StructOf, Values, extents_of
-from pkc.runtime.mesh import Mesh, Rank, is_captured
+from pkc.runtime.mesh import Mesh
 from pkc.runtime.plans import Plan, Start, keep
+from pkc.runtime.rank import Rank
 from pkc.runtime.steps import Section
+from pkc.runtime.turns import is_captured
 
 if TYPE_CHECKING:
     from pkc.runtime.engines import Engines
@@ -85,6 +87,8 @@ class LoadedKernel:
         self._agreed: set[object] = set()
         self._plans: dict[object, Plan] = {}
         self._raised = mesh.alarm.raised
+        self._context = mesh.local[0].context if len(mesh.local) == 1 else None
+        """The only context in which it is launched, if there is one."""
         # Without memory of its own, launches of a kernel have nothing to do with each other.
         self._takes_turns = bool(artifact.signals) or any(array.scratch for array in artifact.arrays)
         self._implied_dims: dict[str, int] = {}
@@ -171,25 +175,31 @@ class LoadedKernel:
     def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
         every GPU gets their kernels in the same order, and on whatever streams, a launch begins when the one before on
-        this mesh has ended (`Mesh.take_turns`)."""
-        mesh = self.mesh
+        this mesh has ended (`pkc.runtime.turns`)."""
+        mesh, beside = self.mesh, self._beside
         with mesh.launching:
             mesh.check()
             if self._raised.value:
                 mesh.faults.check()
             mesh.faults.last = starts
-            if shared is not None:
-                self._fork(shared)
-            if self._takes_turns:
-                mesh.take_turns(streams)
-            if self._beside is None:
-                self._launch(starts, streams)
-            else:
-                self._launch_beside(starts, streams, self._beside)
-            if self._takes_turns:
-                mesh.end_turn(streams)
-            if shared is not None:
-                self._join(shared)
+            _, before = mesh.driver.api.cuCtxGetCurrent()
+            current = before
+            try:
+                if shared is not None:
+                    self._fork(shared)
+                if self._takes_turns:
+                    current = mesh.turns.take(streams, current)
+                if beside is None:
+                    current = self._launch(starts, streams, current)
+                else:
+                    current = self._launch_beside(starts, streams, beside)
+                if self._takes_turns:
+                    mesh.turns.end(streams, current)
+                if shared is not None:
+                    self._join(shared)
+            finally:
+                if before != self._context:
+                    mesh.driver.api.cuCtxSetCurrent(before)
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
         """The offset in the heap of a scratch array or a signal, after a launch with these dimensions."""
@@ -198,35 +208,27 @@ class LoadedKernel:
 
     # Launching
 
-    def _launch(self, starts: Sequence[Start], streams: Sequence[int]) -> None:
-        # Nothing is allocated, loaded or waited for here: a kernel that runs may wait for one that is not started yet.
-        api = self.mesh.driver.api
-        _, before = api.cuCtxGetCurrent()
-        current = before
-        try:
-            for start, stream in zip(starts, streams, strict=True):
-                context, config = start.rank.context, start.config
-                if context != current:
-                    current = context
-                    api.cuCtxSetCurrent(context)
-                config.hStream = stream
-                (status,) = api.cuLaunchKernelEx(config, start.function, start.parameters.pointers, 0)
-                if status:
-                    self.mesh.driver.fail("cuLaunchKernelEx", status)
-        finally:
-            if current is not before:
-                api.cuCtxSetCurrent(before)
+    def _launch(self, starts: Sequence[Start], streams: Sequence[int], current: Any) -> Any:
+        """Start the kernels; `current` is the current context, and what is returned then is.
 
-    def _launch_beside(self, starts: Sequence[Start], streams: Sequence[int], beside: Beside) -> None:
+        Nothing is allocated, loaded or waited for: a kernel that runs may wait for one that is not started yet."""
+        api = self.mesh.driver.api
+        for start, stream in zip(starts, streams, strict=True):
+            context, config = start.rank.context, start.config
+            if context != current:
+                current = context
+                api.cuCtxSetCurrent(context)
+            config.hStream = stream
+            (status,) = api.cuLaunchKernelEx(config, start.function, start.parameters.pointers, 0)
+            if status:
+                self.mesh.driver.fail("cuLaunchKernelEx", status)
+        return current
+
+    def _launch_beside(self, starts: Sequence[Start], streams: Sequence[int], beside: Beside) -> Any:
         works = [start.work for start in starts if start.work is not None]
-        _, before = self.mesh.driver.api.cuCtxGetCurrent()
-        try:
-            beside.begin(works, streams)
-            self._launch(starts, streams)
-            beside.enqueue(works, streams)
-        finally:
-            # What runs beside the kernels makes other contexts current.
-            self.mesh.driver.api.cuCtxSetCurrent(before)
+        beside.begin(works, streams)
+        self._launch(starts, streams, None)
+        return beside.enqueue(works, streams)
 
     def _fork(self, stream: int) -> None:
         """Let the mesh's streams wait for a stream of the first rank's GPU."""

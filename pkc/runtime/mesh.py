@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -35,6 +34,8 @@ from pkc.runtime.errors import (
 from pkc.runtime.faults import Faults
 from pkc.runtime.heap import Heap
 from pkc.runtime.offsets import ALIGNMENT
+from pkc.runtime.rank import Rank, Side
+from pkc.runtime.turns import Turns, handle_of
 from pkc.targets.arch import QUEUES, hardware_queues
 
 _ZEROED = 1 << 20
@@ -45,29 +46,6 @@ _PATIENCE = 0.001
 
 _ENDING = 1.0
 """Seconds in which kernels end that are made to give up."""
-
-
-@dataclass(frozen=True)
-class Rank:
-    """A rank that this process drives: its GPU, and a stream and an event there."""
-
-    rank: int
-    device: int
-    context: Any
-    stream: int
-    event: Any
-    turn: Any
-    """The event that a launch waits for whose turn it is (`Mesh.take_turns`)."""
-    sms: int
-    """SMs that its kernels may fill: all of the GPU, or its share if it is a virtual rank."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One more stream of a rank, and its event."""
-
-    stream: int
-    event: Any
 
 
 class Mesh:
@@ -94,11 +72,7 @@ class Mesh:
         self.closed = False
         self.launching = threading.RLock()
         """Held while one thread prepares or starts a launch on all ranks of this process."""
-        self._last: Sequence[int] = ()
-        """The streams of the last launch that has to end before the next one begins."""
-        self._foreign: set[int] = set()
-        """Streams that were given by their handle: nobody knows when they are destroyed, after which the driver crashes
-        if it is asked for them. Those of torch and of a mesh last."""
+        self.turns = Turns(driver, self.local)
         self._zeroed = (0, 0)
         """The first and the last offset of memory that is zero on all ranks and not in use."""
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
@@ -221,41 +195,12 @@ class Mesh:
         if given is None:
             return local, None
         if not isinstance(given, list | tuple):
-            one = self._handle(given)
+            one = handle_of(given)
             return ([one], None) if len(local) == 1 else (local, one)
-        several = [self._handle(item) for item in cast("Sequence[Any]", given)]
+        several = [handle_of(item) for item in cast("Sequence[Any]", given)]
         if len(several) != len(local):
             raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None
-
-    def take_turns(self, streams: Sequence[int]) -> None:
-        """Let what is launched next, on a stream for each rank of this process, begin when the last launch has ended.
-
-        Launches share counters and scratch memory, and CTAs that wait for each other must all run: on streams of their
-        own, launches could overtake each other on one rank and not on another. In a capture nothing runs, and the graph
-        is in the order of its stream alone.
-        """
-        if streams == self._last:
-            return
-        with self.current(self.local[0]):
-            if is_captured(self.driver, streams[0]):
-                return
-        last, self._last = self._last or streams, streams
-        for rank, old, new in zip(self.local, last, streams, strict=True):
-            if old != new:
-                with self.current(rank):
-                    if old not in self._foreign:
-                        self.driver.cuEventRecord(rank.turn, old)
-                    self.driver.cuStreamWaitEvent(new, rank.turn, 0)
-
-    def end_turn(self, streams: Sequence[int]) -> None:
-        """Note where a launch on these streams ends, if they may not be there any more when the next one begins."""
-        if self._foreign.isdisjoint(streams):
-            return
-        for rank, stream in zip(self.local, streams, strict=True):
-            with self.current(rank):
-                if stream in self._foreign and not is_captured(self.driver, stream):
-                    self.driver.cuEventRecord(rank.turn, stream)
 
     def lanes(self, roles: int) -> int:
         """How many streams each of `roles` copy engine roles may have: as many as get a hardware queue each beside the
@@ -368,16 +313,6 @@ class Mesh:
         stream = self.driver.cuStreamCreate(int(self.driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
         return int(stream), self._event()
 
-    def _handle(self, stream: Any) -> int:
-        """The handle of a stream, however it is given."""
-        if hasattr(stream, "cuda_stream"):
-            handle, lasts = stream.cuda_stream, type(stream).__name__ != "ExternalStream"
-        else:
-            handle, lasts = int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream), False
-        if not lasts:
-            self._foreign.add(handle)
-        return handle
-
     def _event(self) -> Any:
         return self.driver.cuEventCreate(int(self.driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
 
@@ -403,11 +338,6 @@ def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | No
     if shard is not None and not 0 <= shard < len(shape):
         return f"there is no dimension {shard} of {len(shape)}"
     return ""
-
-
-def is_captured(driver: Driver, stream: int) -> bool:
-    """Whether a stream of the current context is being captured."""
-    return driver.cuStreamIsCapturing(stream) != driver.api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 
 
 def _check_device(rank: int, device: int, count: int) -> None:

@@ -11,7 +11,7 @@ from pkc.dialect.words import RANKS
 from pkc.runtime.arguments import Span
 from pkc.runtime.beside import Work
 from pkc.runtime.kernel_parameters import KernelParameters
-from pkc.runtime.mesh import Rank
+from pkc.runtime.rank import Rank
 
 Prepared = TypeVar("Prepared")
 

@@ -31,7 +31,8 @@ from pkc.driver.compiler import load
 from pkc.driver.hardware import Call
 from pkc.runtime.enqueue import Await, Move, Write, calls
 from pkc.runtime.launch import LoadedKernel
-from pkc.runtime.mesh import Mesh, Side
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.rank import Side
 from tests.gpu import present, smoke_kernels
 
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,8 @@ from pkc.driver.compiler import load
 from pkc.runtime.arrays import Array
 from pkc.runtime.engines import Engines
 from pkc.runtime.launch import LoadedKernel
-from pkc.runtime.mesh import Mesh, Side
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.rank import Side
 from tests.runtime.fake import driver
 from tests.runtime.streams import Kernel, Memory, Streams
 

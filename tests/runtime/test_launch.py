@@ -155,7 +155,7 @@ def test_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel(arguments)
     names = api.names()
     first = names.index("cuLaunchKernelEx")
-    assert names[first - 1 :] == ["cuCtxSetCurrent", "cuLaunchKernelEx"] * 3 + ["cuCtxSetCurrent"]
+    assert names[first:] == ["cuLaunchKernelEx", *["cuCtxSetCurrent", "cuLaunchKernelEx"] * 2, "cuCtxSetCurrent"]
     for name in ("cuKernelGetFunction", "cuFuncLoad", "cuKernelSetAttribute"):
         assert names[:first].count(name) == 3
     assert names[:first].count("cuLibraryLoadData") == 1
@@ -464,6 +464,28 @@ def test_a_stream_may_be_destroyed_before_the_next_launch(monkeypatch: pytest.Mo
     kernel(arguments, stream=lasting(81, 82, 83))
     assert api.enqueued[:3] == [(stream, "follow", turn) for stream, turn in zip((81, 82, 83), turns, strict=True)]
     assert {what for _, what, _ in api.enqueued[3:]} == {"kernel"}
+
+
+def test_another_stream_may_have_a_handle_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was launched on the one before may still run."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments, stream=[71, 72, 73])
+    del api.enqueued[:]
+    kernel(arguments, stream=[71, 72, 73])
+    assert [entry[:2] for entry in api.enqueued] == [
+        (stream, what) for what in ("follow", "kernel", "record") for stream in (71, 72, 73)
+    ]
+
+
+def test_a_change_of_stream_asks_the_driver_four_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one rank; as long as the stream stays, it asks for the launch alone."""
+    kernel, arguments, api = reduce_on(monkeypatch, ranks=1)
+    kernel(arguments, stream=lasting(71))
+    api.contexts[-1] = kernel.mesh.local[0].context
+    for stream, between in ((71, []), (81, ["cuStreamIsCapturing", "cuEventRecord", "cuStreamWaitEvent"])):
+        api.calls.clear()
+        kernel(arguments, stream=lasting(stream))
+        assert api.names() == ["cuCtxGetCurrent", *between, "cuLaunchKernelEx"]
 
 
 @pytest.mark.parametrize("streams", [lambda *given: [*given], lasting], ids=["foreign", "lasting"])
