@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 from pkc.cost import stream
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
@@ -75,8 +76,11 @@ def _errors(work: Work, ranks: int, target: Target, sms: int | None, found: Esti
     return measured, worst.total / found.total - 1
 
 
-_SPREAD = 0.7
-"""Of one list of any length: three such shares of its mean, less and more, have the variance of what there may be."""
+_SPREAD = 3**-0.5
+"""The standard deviation of the length of a list that may have any length, as a share of its mean."""
+
+_NORMAL = tuple(NormalDist().inv_cdf((2 * number + 1) / 16) for number in range(8))
+"""Eight numbers as likely as each other, of a normal distribution: that of the sum of several such lengths."""
 
 
 def _stores(phase: Phase) -> list[Store]:
@@ -172,9 +176,11 @@ class _Estimator:
 
     def _rounds(self, phase: Phase) -> float:
         """Tasks of the SM that has the most; the mean, where only the running kernel knows."""
-        spread = _SPREAD / math.sqrt(phase.uncertain) if phase.uncertain else 0.0
-        several = (1 - spread, 1.0, 1 + spread) if spread else (1.0,)
-        return sum(-(-phase.tasks * share // self._sms) for share in several) / len(several)
+        if not phase.uncertain:
+            return -(-phase.tasks // self._sms)
+        spread = _SPREAD / math.sqrt(phase.uncertain)
+        several = [max(0.0, phase.tasks * (1 + spread * number)) for number in _NORMAL]
+        return sum(-(-tasks // self._sms) for tasks in several) / len(several)
 
     def _warpgroups(self, phase: Phase) -> int:
         rows = max((mma.rows for iteration in phase.iterations for mma in iteration.mmas), default=0)

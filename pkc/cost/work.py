@@ -150,6 +150,8 @@ class _Counter(Evaluator):
             self._blocks[op.result] = self._positions(op)
             return False
         elif type(op) is BlockCountOp:
+            if any(map(self._is_unknown, (op.start, op.stop))):
+                self._phase.uncertain = max(1.0, self._phase.tasks)  # as many lists as there are tasks around them
             self.bind(op.result, self._list(op.block.of, op.block.extent, op)[0])
         elif _of_integers(op):
             return False
@@ -212,7 +214,6 @@ class _Counter(Evaluator):
             first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
             covered = max(0, min(last, extent) - max(first, 0))
             if self._ranks == 1 and any(map(self._is_unknown, (op.start, op.stop))):
-                self._phase.uncertain = max(1.0, self._phase.tasks)
                 return mean_count(covered, size), covered / 2, covered
             return blocks.count(0, covered, size), covered, covered
         length = blocks.shard_length(extent, self._ranks)

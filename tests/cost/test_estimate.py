@@ -6,6 +6,9 @@ import math
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
+
+import pytest
 
 from pkc.cost.estimate import Estimate, estimate
 from pkc.dialect.words import JOINED
@@ -142,6 +145,15 @@ def test_what_sms_fetch_takes_room_for_stages_of_the_loop() -> None:
     assert estimate(by_sms, RANKS, TARGET).stages == 5
     assert estimate(by_sms, RANKS, TARGET, sms=116).stages == 6
     assert estimate(by_engines, RANKS, TARGET).stages == 6
+
+
+def test_lists_of_any_length_are_more_than_one_round_of_tasks_at_times() -> None:
+    """118 tasks of 8 lists on average: the lists of one launch in three are longer than 132 tasks need."""
+    found = estimate(work("grouped_gemm", 1, {"E": 8, "P": 1760, "N": 368, "K": 536}), 1, TARGET)
+    assert found.tasks == 118
+    deviation = 118 / math.sqrt(3 * 8)
+    more, most = (NormalDist(118, deviation).cdf(bound) for bound in (132, 264))
+    assert found.rounds == pytest.approx(1 + (1 - more) + (1 - most), abs=1 / 8)
 
 
 def test_nothing_to_do_takes_a_launch() -> None:

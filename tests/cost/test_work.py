@@ -152,7 +152,7 @@ def test_what_only_the_running_kernel_decides_is_assumed() -> None:
     assert list(lists.assumed) == ["lists of blocks that are half as long as they may be"]
     mean = sum(-(-count // 64) for count in range(DIMS["M"] + 1)) / (DIMS["M"] + 1)
     assert lists.phases[0].tasks == round(DIMS["E"] * mean * 2) == 6
-    assert lists.phases[0].uncertain
+    assert lists.phases[0].uncertain == DIMS["E"]
 
 
 def test_rows_that_a_table_names_and_sums_into_them() -> None:
