@@ -12,6 +12,7 @@ from typing import TextIO
 import click
 
 from pkc.cli import commands, commands_on_files, commands_on_gpus
+from pkc.cli.interrupt import never_lost
 from pkc.cli.options import EXIT_STATUSES
 from pkc.version import VERSION
 
@@ -22,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     try:
-        return _reported(argv)
+        with never_lost():
+            return _reported(argv)
     except OSError:
         # Nobody can be told: stderr is full, or closed.
         _discard(sys.stderr)

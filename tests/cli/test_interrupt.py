@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from pkc.check.parallel import first_that
+from pkc.cli import main as main_module
 from pkc.cli.main import main
 from pkc.runtime.driver import Driver
 from pkc.runtime.mesh import Mesh
@@ -33,7 +38,7 @@ def _check() -> int:
 
 def _processes() -> int:
     """As `pkc check` with many instances, in processes beside this one."""
-    first_that(lambda number: time.sleep(60 if number else 0.05) is not None, range(100))
+    first_that(lambda number: time.sleep(60 if number else 0.05) is not None, range(1_000_000))
     return 0
 
 
@@ -62,6 +67,42 @@ def test_nothing_is_left(what: Callable[[], int], all_of_them: bool) -> None:
     finally:
         for left in _session(process):
             os.kill(left, signal.SIGKILL)
+
+
+def test_one_that_python_ignores_comes_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in a callback of a weak reference, which each import has, is printed and forgotten by Python itself."""
+
+    @click.command
+    def command() -> None:
+        lock = threading.Thread()
+        weak = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+        del lock
+        assert weak() is None
+        time.sleep(2 * AT_ONCE)
+
+    monkeypatch.setattr(main_module, "cli", command)
+    began = time.monotonic()
+    assert main([]) == INTERRUPTED
+    assert time.monotonic() - began < AT_ONCE
+    assert capsys.readouterr().err.strip() == "interrupted"
+
+
+def test_what_python_ignores_else_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command
+    def command() -> None:
+        watched = threading.Thread()
+        weak = weakref.ref(watched, lambda _: int("one"))
+        del watched
+        assert weak() is None
+
+    monkeypatch.setattr(main_module, "cli", command)
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: print(found.exc_type.__name__))
+    assert main([]) == 0
+    assert capsys.readouterr().out == "ValueError\n"
 
 
 def _begin(what: Callable[[], int]) -> int:
