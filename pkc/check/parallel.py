@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
 _WORTH = 2.0
 """Seconds that the remaining items must be expected to take."""
+
+_AHEAD = 16
+"""Items that are asked for before their answers are needed."""
 
 _asked: list[Any] = []
 """The predicate and the items, for the processes that are forked from this one."""
@@ -31,17 +39,48 @@ def first_that(holds: Callable[[_T], bool], things: Sequence[_T]) -> _T | None:
         return things[0]
     rest = things[1:]
     left = (time.perf_counter() - began) * len(rest)
-    if left < _WORTH or (os.cpu_count() or 1) < 2 or "fork" not in multiprocessing.get_all_start_methods():
+    if left <= _WORTH or (os.cpu_count() or 1) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return next((thing for thing in rest if holds(thing)), None)
     _asked[:] = holds, rest
-    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as processes:
-        try:
-            return next(
-                (thing for thing, yes in zip(rest, processes.map(_ask, range(len(rest))), strict=True) if yes), None
-            )
-        except KeyboardInterrupt:
-            _end(processes)
-            raise
+    processes = ProcessPoolExecutor(2, multiprocessing.get_context("fork"), initializer=_leave_interrupts)
+    try:
+        return next((thing for thing, yes in zip(rest, _answers(processes, len(rest)), strict=True) if yes), None)
+    finally:
+        _end(processes)
+
+
+def _answers(processes: ProcessPoolExecutor, count: int) -> Iterator[bool]:
+    """What the predicate says of each item of the rest, in order. Few are asked for ahead, so that little
+    is thrown away at the end."""
+    with _interrupts_later():
+        asked = deque([processes.submit(_ask, 0)])  # starts the processes
+    for number in range(1, count):
+        asked.append(processes.submit(_ask, number))
+        if len(asked) > _AHEAD:
+            yield asked.popleft().result()
+    for each in asked:
+        yield each.result()
+
+
+@contextmanager
+def _interrupts_later() -> Generator[None]:
+    """A Ctrl-C in here raises at the end. Else a process that has just been forked would be known to nobody."""
+    if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+        yield
+        return
+    come: list[tuple[int, FrameType | None]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: come.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if come and callable(before):
+            before(*come[0])
+
+
+def _leave_interrupts() -> None:
+    """In a process beside this one: a Ctrl-C of the group is for this one, which ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(processes: ProcessPoolExecutor) -> None:
@@ -49,6 +88,7 @@ def _end(processes: ProcessPoolExecutor) -> None:
     workers: dict[int, Any] = getattr(processes, "_processes", None) or {}
     for worker in [*workers.values()]:
         worker.kill()
+    processes.shutdown(cancel_futures=True)
 
 
 def _ask(number: int) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
@@ -47,3 +50,22 @@ def test_others_are_asked_where_it_is_worth_it(monkeypatch: pytest.MonkeyPatch, 
         assert first_that(asked, THINGS) is None
         here = {thing: int((tmp_path / str(thing)).read_text()) == os.getpid() for thing in THINGS}
         assert here == {thing: thing == THINGS[0] or not others for thing in THINGS}
+
+
+def test_a_process_that_has_just_been_started_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C before the pool knows a process that it has forked."""
+    start = ForkProcess.start
+
+    def interrupted(process: ForkProcess) -> None:
+        start(process)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(ForkProcess, "start", interrupted)
+    monkeypatch.setattr(parallel, "_WORTH", 0.0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with pytest.raises(KeyboardInterrupt):
+        first_that(lambda thing: thing > THINGS[-1], THINGS)
+    left = multiprocessing.active_children()
+    for process in left:
+        process.kill()
+    assert left == []
