@@ -1,6 +1,7 @@
 """How much longer kernels take with the schedule that is chosen than with the best that was measured, at drawn shapes.
 
     python -m tools.regret --json FILE [--shapes 40] [--ranks 1] [--most 10] [--seed N] [--jobs N] [--seconds S]
+    python -m tools.regret --from FILE ...
 
 Shapes are drawn anew each time, by a seed that is kept with the figures. For each one the schedule that is chosen, that
 of the program, those that are estimated best of the others, and some of these with other stages and consumers, on
@@ -8,6 +9,10 @@ several ranks with SMs that only communicate, are compiled, by `jobs` processes,
 and the fastest of the others are then measured again: the regret is the time of the chosen one over that of the best of
 these, less one. All is measured one launch after the other, so that small arrays are in L2. Where arrays of integers
 say how much there is to do, times are means over several contents: no schedule can depend on these.
+
+With `--from`, which needs no GPU, files that were written so say what would be lost today: for each shape what is
+chosen now, by the times that were measured then, of kernels as they were printed then. Where the schedule that is
+chosen now was not measured, that with the least estimate counts of those that were.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import compile_program, load_program
 from pkc.driver.tune import Clock, Ready, measure, ready
 from pkc.frontend import tree
@@ -187,6 +193,61 @@ def summary(found: Sequence[Regret]) -> str:
     return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What is chosen now at a shape of a file, and how much longer it took than the best of those that were measured;
+    `instead` of it the best by estimates of those that were measured, if it was not."""
+
+    shape: Shape
+    chosen: Mapping[str, str]
+    instead: Mapping[str, str] | None
+    share: float
+
+    @property
+    def group(self) -> str:
+        """The family of `FAMILIES` that the kernel is of."""
+        if self.shape.family in ROWS:
+            return "rows"
+        return "elementwise" if self.shape.family in ELEMENTWISE else self.shape.family
+
+
+def kept(path: Path) -> list[Kept]:
+    """What is chosen now at the shapes of a file."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return [rechosen(Shape(**one["shape"]), one["times"], document["ranks"]) for one in document["shapes"]]
+
+
+def rechosen(shape: Shape, times: Sequence[tuple[Mapping[str, str], float | None, float]], ranks: int) -> Kept:
+    """What is chosen now at a shape, where so much was measured."""
+    took = {_settings(schedule): nanoseconds for schedule, _, nanoseconds in times}
+    found = autoschedule(program_of(shape), dims=dims_of(shape), ranks=ranks, measured=False)
+    chosen = now = _settings(found.schedule)
+    if chosen not in took:
+        estimates = {_settings(schedule): estimate.total for estimate, schedule in found.others if estimate.stages}
+        if found.instead is not None:
+            estimates[()] = found.instead.total
+        now = min(took.keys() & estimates.keys(), key=lambda settings: estimates[settings])
+    return Kept(shape, found.schedule, None if now == chosen else dict(now), took[now] / min(took.values()) - 1)
+
+
+def _settings(schedule: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(schedule.items()))
+
+
+def kept_table(files: Mapping[str, Sequence[Kept]]) -> str:
+    """Mean and worst by family and file, in per cent, and the shapes whose chosen schedule was not measured."""
+    families = list(dict.fromkeys(one.group for found in files.values() for one in found))
+    lines = [" ".join(["mean / worst, %".ljust(18), *(name.rjust(24) for name in files)])]
+    for family in (*families, "all"):
+        several = ([one.share for one in found if family in ("all", one.group)] for found in files.values())
+        cells = (f"{statistics.mean(each):.2%} / {max(each):.2%}" if each else "" for each in several)
+        lines.append(" ".join([family.ljust(18), *(cell.rjust(24) for cell in cells)]))
+    for name, one in ((name, one) for name, found in files.items() for one in found if one.instead is not None):
+        what = f"{name}: {one.shape.family} {dict(one.shape.dims)}"
+        lines.append(f"{what}: {dict(one.chosen)} was not measured, but {one.instead}: {one.share:.2%}")
+    return "\n".join(lines)
+
+
 def on_gpus(ranks: int) -> Callable[[Shape], Clock]:
     """Clocks of the GPUs of this machine; the arrays of a shape are freed when the next one begins."""
     from pkc.driver.hardware import clock_of
@@ -213,7 +274,9 @@ def on_gpus(ranks: int) -> Callable[[Shape], Clock]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--json", type=Path)
+    what.add_argument("--from", type=Path, nargs="+", dest="files", metavar="FILE")
     parser.add_argument("--shapes", type=int, default=40)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--most", type=int, default=10)
@@ -221,12 +284,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no shape begins after so long")
     options = parser.parse_args()
+    if options.files:
+        print(kept_table({path.stem: kept(path) for path in options.files}))
+        return
     end, found = time.monotonic() + options.seconds, list[Regret]()
     shapes = drawn(options.seed, options.shapes, options.ranks)
     for one in sweep(compiled(shapes, options.ranks, options.most, options.jobs), on_gpus(options.ranks)):
         found.append(one)
-        kept = {"seed": options.seed, "ranks": options.ranks, "most": options.most, "shapes": list(map(asdict, found))}
-        options.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        written = {"seed": options.seed, "ranks": options.ranks, "most": options.most}
+        written["shapes"] = list(map(asdict, found))
+        options.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
         if time.monotonic() > end:
             break
     print(summary(found))

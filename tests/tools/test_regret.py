@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,6 +84,23 @@ def test_schedules_with_the_same_machine_code_are_measured_once(monkeypatch: pyt
     shape = Shape("gemm", {"M": 1024, "N": 2048, "K": 4096})
     (only,) = regret.prepared(shape, ranks=1, most=1)
     assert only.chosen
+
+
+def test_what_is_chosen_now_is_judged_by_what_was_measured(tmp_path: Path) -> None:
+    shape = {"family": "gemm", "dims": {"M": 1024, "N": 2048, "K": 4096}}
+    chosen = regret.autoschedule(program_of(Shape(**shape)), dims=shape["dims"], ranks=1, measured=False)
+    worst = max((one for one in chosen.others if one[0].stages), key=lambda one: one[0].total)[1]
+    times = [[{}, 1.0, 100e3], [worst, 1.0, 50e3], [chosen.schedule, 1.0, 110e3]]
+    path = tmp_path / "one.json"
+    found = []
+    for some in (times, times[:2]):
+        path.write_text(json.dumps({"ranks": 1, "shapes": [{"shape": shape, "times": some}]}), encoding="utf-8")
+        found += regret.kept(path)
+    assert [one.chosen for one in found] == [chosen.schedule] * 2
+    assert [(one.instead, round(one.share, 4)) for one in found] == [(None, 1.2), ({}, 1.0)]
+    lines = regret.kept_table({"both": found}).splitlines()
+    assert lines[1].split() == lines[2].replace("all", "gemm").split() == ["gemm", "110.00%", "/", "120.00%"]
+    assert "was not measured, but {}: 100.00%" in lines[3]
 
 
 def test_the_worst_comes_first() -> None:
