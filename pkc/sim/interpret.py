@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import Any, NoReturn, TypeAlias
 
 from xdsl.dialects import scf
@@ -95,7 +94,8 @@ class _Kernel(Evaluator):
         nested, self._in_tasks = self._in_tasks, True
         body = self._function(op.body.block)
         self._in_tasks = nested
-        self.line(self.call(Call(_runner(op, self.machine, self._role, nested=nested), op.counts), "frame", body))
+        run = _Tasks(op, self.machine, self._role, nested=nested).runner()
+        self.line(self.call(Call(run, op.counts), "frame", body))
 
     def _role_body(self, op: program.RoleOp) -> None:
         self._role = str(op.role.data)
@@ -110,82 +110,82 @@ class _Kernel(Evaluator):
         return name
 
 
-def _runner(
-    op: program.TasksOp, machine: Machine, role: str, *, nested: bool
-) -> Callable[[Frame, Body, Sequence[int]], None]:
-    """A function that runs tasks, given their body and counts."""
-    names = tuple(map(_name_of_index, op.body.block.args))
-    seconds = seconds_of_iteration(op.body.block)
-    ctas = machine.ctas_of(role)
-    shares = len(ctas) if program.PER_CTA in op.attributes else 1
+class _Tasks:
+    """Runs tasks, given their body and counts."""
 
-    def each(frame: Frame, counts: Sequence[int]) -> Iterator[Task]:
-        outer = frame.task
+    def __init__(self, op: program.TasksOp, machine: Machine, role: str, *, nested: bool) -> None:
+        self._op, self._machine, self._role, self._nested = op, machine, role, nested
+        self._names = tuple(map(_name_of_index, op.body.block.args))
+        self._ctas = machine.ctas_of(role)
+        shares = len(self._ctas) if program.PER_CTA in op.attributes else 1
+        self._seconds = seconds_of_iteration(op.body.block) / shares
+        self._encloses = op.encloses_tasks
+
+    def runner(self) -> Callable[[Frame, Body, Sequence[int]], None]:
+        if program.PER_CTA not in self._op.attributes:
+            return self._beside if self._role else self._in_turn
+        if self._role != Role.CopyEngine or self._nested or self._machine.lanes == 1:
+            return self._shared_out
+        return self._in_lanes
+
+    def _each(self, frame: Frame, counts: Sequence[int]) -> Iterator[Task]:
+        outer, machine = frame.task, self._machine
         # Each CTA numbers all tasks, and runs its own.
-        machine.work.spend(op, math.prod(counts), seconds / shares)
-        for chosen in in_order(counts, op.band(counts[-1])):
+        machine.work.spend(self._op, math.prod(counts), self._seconds)
+        for chosen in in_order(counts, self._op.band(counts[-1])):
             machine.tasks += 1
-            yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + names)
+            yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + self._names)
 
-    def enter(frame: Frame, body: Body, task: Task) -> None:
+    def _enter(self, frame: Frame, body: Body, task: Task) -> None:
         frame.task = task
-        body(frame, *task.indices[len(task.indices) - len(names) :])
+        body(frame, *task.indices[len(task.indices) - len(self._names) :])
 
-    def in_turn(frame: Frame, body: Body, counts: Sequence[int]) -> None:
-        outer = frame.task
-        for task in each(frame, counts):
-            enter(frame, body, task)
-        frame.task = outer
-        if not nested:
-            machine.end_phase()
-
-    at_once = machine.at_once(role, op) if role else 1
-
-    def beside(frame: Frame, body: Body, counts: Sequence[int]) -> None:
-        tasks = list(each(frame, counts))
-        for number in range(min(at_once, len(tasks))):
-            machine.scheduler.spawn(frame.rank, role, partial(all_of, replace(frame), body, tasks[number::at_once]))
-        machine.scheduler.join()
-
-    def all_of(frame: Frame, body: Body, tasks: Sequence[Task]) -> None:
+    def _all_of(self, frame: Frame, body: Body, tasks: Sequence[Task]) -> None:
         for task in tasks:
-            enter(frame, body, task)
+            self._enter(frame, body, task)
 
-    enclosing = op.encloses_tasks
-
-    def shared_out(frame: Frame, body: Body, counts: Sequence[int]) -> None:
+    def _in_turn(self, frame: Frame, body: Body, counts: Sequence[int]) -> None:
         outer = frame.task
-        if not nested:
+        for task in self._each(frame, counts):
+            self._enter(frame, body, task)
+        frame.task = outer
+        if not self._nested:
+            self._machine.end_phase()
+
+    def _beside(self, frame: Frame, body: Body, counts: Sequence[int]) -> None:
+        tasks, scheduler = list(self._each(frame, counts)), self._machine.scheduler
+        at_once = self._machine.at_once(self._role, self._op)
+        for number in range(min(at_once, len(tasks))):
+            scheduler.spawn(frame.rank, self._role, partial(self._all_of, replace(frame), body, tasks[number::at_once]))
+        scheduler.join()
+
+    def _shared_out(self, frame: Frame, body: Body, counts: Sequence[int]) -> None:
+        outer, ctas = frame.task, self._ctas
+        if not self._nested:
             frame.tasks_seen = 0
         seen = frame.tasks_seen
-        for number, task in enumerate(each(frame, counts)):
-            if not enclosing:
-                share = sharer(number, counts, op.raster, len(ctas)) if op.back_and_forth else number
+        for number, task in enumerate(self._each(frame, counts)):
+            if not self._encloses:
+                share = sharer(number, counts, self._op.raster, len(ctas)) if self._op.back_and_forth else number
                 if ctas[(seen + share) % len(ctas)] != frame.cta:
                     continue
-            enter(frame, body, task)
-        if not enclosing:
-            frame.tasks_seen = seen + prod(counts)
+            self._enter(frame, body, task)
+        if not self._encloses:
+            frame.tasks_seen = seen + math.prod(counts)
         frame.task = outer
 
-    if program.PER_CTA not in op.attributes:
-        return beside if role else in_turn
-    if role != Role.CopyEngine or nested or machine.lanes == 1:
-        return shared_out
-
-    def in_lanes(frame: Frame, body: Body, counts: Sequence[int]) -> None:
-        tasks, lanes = list(each(frame, counts)), list[Any]()
+    def _in_lanes(self, frame: Frame, body: Body, counts: Sequence[int]) -> None:
+        machine, tasks, lanes = self._machine, list(self._each(frame, counts)), list[Any]()
         for number in range(min(machine.lanes, len(tasks))):
-            lane, name = replace(frame), f"{role} of lane {number}"
+            lane, name = replace(frame), f"{self._role} of lane {number}"
             if machine.order is not None:
-                lane.warp_role = machine.order.begin(lane.warp_role, name, (op, number), on_stream=True)
+                lane.warp_role = machine.order.begin(lane.warp_role, name, (self._op, number), on_stream=True)
                 lanes.append(lane.warp_role)
-            machine.scheduler.spawn(lane.rank, name, partial(all_of, lane, body, tasks[number :: machine.lanes]))
+            of_lane = tasks[number :: machine.lanes]
+            machine.scheduler.spawn(lane.rank, name, partial(self._all_of, lane, body, of_lane))
         machine.scheduler.join()
         if machine.order is not None:
             machine.order.join(frame.warp_role, lanes)
-
-    return in_lanes
 
 
 def _starter(op: program.RoleOp, machine: Machine) -> Callable[[Frame, Callable[[Frame], None]], None]:

@@ -24,7 +24,7 @@ from pkc.driver.divisors import divisors_of
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, tasks
+from pkc.passes.machine.lowering import fragments, spread, tasks
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Threads, WarpRole
 from pkc.targets.sm_90a import TARGET
@@ -84,8 +84,8 @@ def owners(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tu
     places = [
         (
             index,
-            fragments.row(role, fragment, emit.const(index)),
-            fragments.column(role, fragment, emit.const(index)),
+            spread.row(role, fragment, emit.const(index)),
+            spread.column(role, fragment, emit.const(index)),
         )
         for index in range(fragment.count)
     ]
@@ -123,7 +123,7 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
     threads = Threads(0, 4, False, *block.args, 1, TARGET.arch)
     role = cast(WarpRole, SimpleNamespace(emit=emit, threads=threads, chunk=None))
-    at = [fragments.row(role, fragment, emit.const(index)) for index in range(fragment.count)]
+    at = [spread.row(role, fragment, emit.const(index)) for index in range(fragment.count)]
     whole = owners(64, 24, 4)
     evaluate = integers(block)
     for number in range(128):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -12,27 +12,26 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, StoreOp
-from pkc.dialect.attributes import Predicate
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import CompareOp, MulOp, SelectOp, SubOp
+from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
-from pkc.dialect.reductions import FoldOp, RowMaxOp, RowReduction
+from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
     FullOp,
     PositionsOp,
-    RepeatOp,
     SplatOp,
     tile_type,
 )
-from pkc.dialect.types import BlockType, TileType, f32
+from pkc.dialect.types import BlockType, TileType
 from pkc.passes.analysis.online import Online, online
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.tile.row_pieces import Piece
 from pkc.remarks import missed
 
 ROW = "row"
@@ -246,7 +245,8 @@ class _Rows:
             turn = [last, arith.SubiOp(last.result, index)]
             index = turn[-1].results[0]
         block = BlockOp(index, BlockType(self.length, size))
-        piece = _Piece(self, block, inside, dict(zip(reductions, body.args[1:], strict=True)), folds)
+        before = dict(zip(reductions, body.args[1:], strict=True))
+        piece = Piece(self.length, self.online_in, block, inside, before, folds)
         made = (*turn, *piece.ops())
         end = scf.YieldOp(*(piece.results[op] for op in reductions))
         end.location = place.location
@@ -259,7 +259,7 @@ class _Rows:
         if rest or folds:
             first = constant(self.length - rest)
             last = BlockOp(zero.result, BlockType(self.length, rest), start=first.result) if rest else None
-            piece = _Piece(self, last, inside, sums, folded=bool(folds))
+            piece = Piece(self.length, self.online_in, last, inside, sums, folded=bool(folds))
             for op in (*([first] if rest else []), *piece.ops()):
                 op.location = op.location if op is not first else place.location
                 self._insert(op, behind)
@@ -299,110 +299,3 @@ class _Rows:
 def _neutral(op: RowReduction, folds: int) -> FullOp:
     kind = tile_type(op.result)
     return FullOp(op.NEUTRAL[kind.element_type], TileType([*kind.shape, folds], kind.element_type) if folds else kind)
-
-
-@dataclass
-class _Piece:
-    """What is computed of one piece of the rows; `before` has the reductions of the pieces before it.
-
-    With `folds`, `before` and the results have so many elements of each row. If `folded`, `before` alone has them, and
-    there may be no block.
-    """
-
-    rows: _Rows
-    block: BlockOp | None
-    inside: Sequence[Operation]
-    before: Mapping[RowReduction, SSAValue]
-    folds: int = 0
-    folded: bool = False
-    results: dict[RowReduction, SSAValue] = field(default_factory=dict[RowReduction, SSAValue])
-    made: list[Operation] = field(default_factory=list[Operation])
-
-    def ops(self) -> list[Operation]:
-        if self.block is None:
-            for op in self.before:
-                self.results[op] = self._before(op)
-            return self.made
-        self._place(self.block, self.inside[0])
-        now: dict[SSAValue, SSAValue] = {}
-        for op in self.inside:
-            if isinstance(op, RowReduction) and op in self.before:
-                now[op.result] = self._reduced(op, now)
-            elif self.folds and isinstance(op, BroadcastOp) and op.tile.owner in self.before:
-                now[op.result] = self._add(RepeatOp(now[op.tile], self.block.result.type.extent), op)
-            else:
-                now |= zip(op.results, self._copy(op, now), strict=True)
-        return self.made
-
-    def _copy(self, op: Operation, now: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
-        """The operation on what there is of its operands."""
-        operands = [self._operand(value, now) for value in op.operands]
-        results = [self._shorter(value.type) for value in op.results]
-        copy = type(op).create(
-            operands=operands, result_types=results, properties=dict(op.properties), attributes=dict(op.attributes)
-        )
-        self._place(copy, op)
-        for old, new in zip(op.results, copy.results, strict=True):
-            new.name_hint = old.name_hint
-        return copy.results
-
-    def _reduced(self, op: RowReduction, now: dict[SSAValue, SSAValue]) -> SSAValue:
-        """Combine a reduction with that of the pieces before; gives what operations of this piece see of it."""
-        if not self.folds:
-            (of_piece,) = self._copy(op, now)
-            self.results[op] = self._add(op.COMBINE(self._before(op), of_piece), op)
-            return self.results[op]
-        of_piece = self._add(FoldOp(type(op), self._operand(op.tile, now), self.folds), op)
-        self.results[op] = self._add(op.COMBINE(self._before(op), of_piece), op)
-        return self._finite(op, self.results[op])
-
-    def _finite(self, op: RowReduction, value: SSAValue) -> SSAValue:
-        """A greatest element so far, or zero where that is -inf: all exponentials are zero then."""
-        if not isinstance(op, RowMaxOp) or tile_type(value).element_type != f32:
-            return value
-        lowest = self._add(FullOp(op.NEUTRAL[f32], tile_type(value)), op)
-        nothing = self._add(CompareOp(Predicate.Eq, value, lowest), op)
-        return self._add(SelectOp(nothing, self._add(FullOp(0.0, tile_type(value)), op), value), op)
-
-    def _place(self, op: Operation, origin: Operation) -> None:
-        op.location = origin.location
-        self.made.append(op)
-
-    def _add(self, op: Operation, origin: Operation) -> SSAValue:
-        self._place(op, origin)
-        return op.results[0]
-
-    def _operand(self, value: SSAValue, now: dict[SSAValue, SSAValue]) -> SSAValue:
-        assert self.block is not None
-        whole = isinstance(value.type, BlockType) and value.type == BlockType(self.rows.length, self.rows.length)
-        return self.block.result if whole else now.get(value, value)
-
-    def _shorter(self, kind: Attribute) -> Attribute:
-        if self.block is None or not isinstance(kind, TileType) or self.rows.length not in kind.shape:
-            return kind
-        size = self.block.result.type.extent
-        return TileType([size if extent == self.rows.length else extent for extent in kind.shape], kind.element_type)
-
-    def _before(self, op: RowReduction) -> SSAValue:
-        """The reduction of the pieces before, as it is for the maximum that is known now."""
-        total, found = self.before[op], self.rows.online_in(op)
-        if found is not None and found.greatest in self.before:
-            total = self._rescaled(op, found, total)
-        return self._add(type(op)(total), op) if self.folded else total
-
-    def _rescaled(self, op: RowReduction, found: Online, total: SSAValue) -> SSAValue:
-        """A sum so far for the maximum that is known now; nothing of -inf alone has a part in it."""
-        old, new, kind = self.before[found.greatest], self.results[found.greatest], tile_type(total)
-        if self.folds:
-            new = self._finite(found.greatest, new)
-        if self.folded:
-            new = self._add(BroadcastOp(new, range(kind.rank - 1), kind), op)
-        grown = self._add(SubOp(old, new), op)
-        if found.scale is not None:
-            grown = self._add(MulOp(grown, self._add(FullOp(found.scale, kind), op)), op)
-        shared = self._add(MulOp(total, self._add(found.function(grown), op)), op)
-        if self.folds or self.folded:
-            return shared
-        lowest = self._add(FullOp(found.greatest.NEUTRAL[kind.element_type], kind), op)
-        nothing = self._add(CompareOp(Predicate.Eq, old, lowest), op)
-        return self._add(SelectOp(nothing, self._add(FullOp(0.0, kind), op), shared), op)

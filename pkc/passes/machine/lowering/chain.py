@@ -12,7 +12,8 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, mma
 from pkc.passes.machine.lowering.computed import converted, of_elements
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, PieceTile, RegisterTile, fragment_of
+from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, PieceTile, RegisterTile
+from pkc.passes.machine.lowering.spread import fragment_of
 from pkc.targets.layout import Fragment
 
 

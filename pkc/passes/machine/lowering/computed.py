@@ -36,20 +36,15 @@ from pkc.passes.machine.lowering.fragments import (
     RegisterTile,
     Value,
     allocate,
-    along,
     as_elements,
-    column,
-    column_number,
     element,
     fill,
-    fragment_of,
     has_pairs,
     held,
-    per_chunk,
-    row_number,
 )
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.quotients import divided
+from pkc.passes.machine.lowering.spread import along, column, column_number, fragment_of, per_chunk, row_number
 from pkc.targets.layout import NEIGHBOURS
 
 

@@ -9,7 +9,8 @@ from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowReduction
 from pkc.dialect.types import bf16, f16
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.elements import apply
-from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, column
+from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile
+from pkc.passes.machine.lowering.spread import column
 
 _WORDS: dict[type[RowReduction], str] = {RowMaxOp: "max_nan", RowMinOp: "min_nan"}
 

@@ -16,7 +16,7 @@ from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, PGLType, dtype_bytes, dtype_name, f32, i32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering import fragments, spread
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
@@ -140,7 +140,7 @@ def _writes(use: Use) -> bool:
 
 def load(role: WarpRole, op: LoadOp) -> None:
     """A tile into registers; zero where it has no elements."""
-    kind, fragment = tile_type(op.result), fragments.fragment_of(role, op.result)
+    kind, fragment = tile_type(op.result), spread.fragment_of(role, op.result)
     elements = Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
     target = fragments.allocate(role, fragment, kind.element_type, op.result.name_hint)
     role.tiles[op.result] = target
@@ -283,7 +283,7 @@ _INTO = ("load_global", "receive")
 
 
 def _offsets(role: WarpRole, value: SSAValue, index: SSAValue) -> list[SSAValue]:
-    return [fragments.along(role, value, axis, index) for axis in range(tile_type(value).rank)]
+    return [spread.along(role, value, axis, index) for axis in range(tile_type(value).rank)]
 
 
 def _zero(emit: Emitter, kind: Attribute) -> SSAValue:

@@ -11,7 +11,7 @@ from pkc.dialect.machine import SubviewOp
 from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name, f32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, warp_mma
+from pkc.passes.machine.lowering import fragments, spread, warp_mma
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.targets.target import Operands
@@ -93,7 +93,7 @@ def issue(role: WarpRole, op: AnyMmaOp) -> None:
 def in_pieces(role: WarpRole, op: MmaOp) -> None:
     """Registers for one piece of a product, and the MMA of the first; `finish_piece` waits for it in front of what uses
     it, and `issue_piece` issues the others."""
-    fragment = fragments.fragment_of(role, op.result)
+    fragment = spread.fragment_of(role, op.result)
     each = fragment.count // pieces_of(op)
     registers = role.emit.registers(each, f32, op.result.name_hint)
 

@@ -12,14 +12,8 @@ from pkc.dialect.tile import BroadcastOp
 from pkc.dialect.types import f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import (
-    Value,
-    allocate,
-    as_elements,
-    element,
-    fragment_of,
-    held,
-)
+from pkc.passes.machine.lowering.fragments import Value, allocate, as_elements, element, held
+from pkc.passes.machine.lowering.spread import fragment_of
 from pkc.remarks import missed
 
 

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from pkc.dialect.access import GatherOp, ScatterAddOp, array_type
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout, PGLType, dtype_bytes
-from pkc.passes.machine.lowering import fragments, indices, memory, tables
+from pkc.passes.machine.lowering import fragments, indices, memory, spread, tables
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -127,7 +127,7 @@ def row_address(role: WarpRole, op: GatherOp, entry: SSAValue) -> SSAValue:
 
 def gather(role: WarpRole, op: GatherOp) -> None:
     """Rows into registers; zero where there is none."""
-    kind, fragment = tile_type(op.result), fragments.fragment_of(role, op.result)
+    kind, fragment = tile_type(op.result), spread.fragment_of(role, op.result)
     target = fragments.allocate(role, fragment, kind.element_type, op.result.name_hint)
     role.tiles[op.result] = target
     memory.fill_tile(role, op, op.result, target, Rows(role, op))

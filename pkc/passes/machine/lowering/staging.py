@@ -12,7 +12,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, fragments
+from pkc.passes.machine.lowering import channels, fragments, spread
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.grouping import in_groups
@@ -143,11 +143,11 @@ def _elements(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout
 
     def one(i: SSAValue) -> None:
         first = emit.times(i, 2) if paired else i
-        row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
-        column = fragments.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
+        row = spread.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
+        column = spread.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
         at = (row, column) if kind.rank > 1 else (emit.const(0), row if fragment.axes == (0,) else column)
         place = fragments.shared_address(emit, address, layout, size, at)
-        inside = fragments.is_in_tile(role, fragment, first)
+        inside = spread.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
             if store == "v2":
                 emit.do(
@@ -167,7 +167,7 @@ def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, 
     def one(number: SSAValue) -> None:
         first = emit.times(number, CHUNK // size)
         place = emit.plus(address, fragments.in_stage(role, fragment, layout, size, first))
-        inside = fragments.is_in_tile(role, fragment, first)
+        inside = spread.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
             bits = emit.registers(words, b32)
             for i in range(words):

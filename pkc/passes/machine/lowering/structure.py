@@ -25,6 +25,7 @@ from pkc.passes.machine.lowering import (
     mma,
     rounding,
     signals,
+    spread,
     staging,
     tables,
     tasks,
@@ -193,7 +194,7 @@ def _carry(role: WarpRole, loop: scf.ForOp, start: SSAValue) -> RegisterTile | S
         known = fragments.as_elements(role, start)
         if isinstance(known, RegisterTile) and fragments.only_use(start, loop):
             return known
-        fragment = fragments.fragment_of(role, start)
+        fragment = spread.fragment_of(role, start)
         target = fragments.allocate(role, fragment, tile_type(start).element_type, start.name_hint)
         fragments.copy(role, known, target)
         return target
@@ -240,7 +241,7 @@ def _if(role: WarpRole, op: scf.IfOp) -> None:
         if (place := _in_place(role, op, result.index)) is not None:
             targets.append(place)
         elif isinstance(result.type, TileType):
-            fragment = fragments.fragment_of(role, result)
+            fragment = spread.fragment_of(role, result)
             targets.append(fragments.allocate(role, fragment, result.type.element_type, result.name_hint))
         else:
             targets.append(emit.registers(1, result.type, result.name_hint))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.coordinates import BlockOp
@@ -24,6 +24,7 @@ from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.targets.arch import Tuning
 from pkc.targets.layout import CHUNK, SharedLayout
+from pkc.targets.target import Target
 
 Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp | SumRowsOp
 
@@ -70,7 +71,7 @@ def load(role: WarpRole, op: LoadOp) -> None:
     address, barrier = destination(role, op)
     with first_thread(role):
         announce(role, op, barrier)
-        _boxes(role, op, address, "load", barrier)
+        _move(role, op, address, "load", barrier)
 
 
 def destination(role: WarpRole, op: LoadOp) -> tuple[SSAValue, SSAValue]:
@@ -117,14 +118,69 @@ def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
             ranks = role.dims.extent(RANKS)
             with emit.loop(0, ranks) as step:
                 peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), step), ranks)
-                _boxes(role, op, tile.address, what, None, peer)
+                _move(role, op, tile.address, what, None, peer)
         else:
-            _boxes(role, op, tile.address, what, None)
+            _move(role, op, tile.address, what, None)
         if pieces(op) is None:
             emit.do("bulk_commit")
 
 
-def _boxes(
+@dataclass(frozen=True)
+class _Boxes:
+    """How a tile is divided into boxes: `places` of its dimensions, `split` that of a shard."""
+
+    places: list[Placed]
+    split: int | None
+    layout: SharedLayout
+    sizes: list[int]
+    """Elements of a box, innermost dimension first."""
+    rows: int | None
+    """The dimension along which boxes of a panel follow each other, which has `extent` elements, `step` in a box."""
+    extent: int
+    step: int
+    parts: int | None
+    """Elements of the parts of a row of which one box has all, if it has several."""
+
+
+def _divided(op: LoadOp | StoreOp | AddToArrayOp, places: list[Placed], split: int | None, target: Target) -> _Boxes:
+    tile, kind, piece = tile_type(op.result if isinstance(op, LoadOp) else op.tile), op.array.type, pieces(op)
+    layout, box = target.shared_layout(tile), [place.extent for place in places]
+    box[-1] = layout.columns
+    rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
+    extent = step = 1
+    if rows is not None:
+        extent = box[rows]
+        box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+    parts = _parts(op, layout, split, target.tuning) if piece is None and step == extent else None
+    if parts is not None:
+        box[-1] = parts
+    if max(box) > MAX_BOX:
+        raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
+    by_rank = isinstance(kind, PGLType) and kind.shard_dim is None
+    sizes = [*reversed(box), *[1] * ((split is not None) + by_rank)]
+    if parts is not None and len(sizes) < MAP_DIMENSIONS:
+        sizes.append(tile.shape[-1] // parts)
+    else:
+        parts = None
+        sizes[0] = layout.columns
+    return _Boxes(places, split, layout, sizes, rows, extent, step, parts)
+
+
+def _tensor_map(role: WarpRole, op: LoadOp | StoreOp | AddToArrayOp, boxes: _Boxes, last: SSAValue) -> SSAValue:
+    """The tensor map of an array, or of what takes its place on this rank, for some boxes."""
+    emit, layout, split = role.emit, boxes.layout, boxes.split
+    found = TensorMapOp(op.array, last, boxes.sizes, layout.swizzle, split)
+    emit.add(found)
+    if not isinstance(op, LoadOp) or op.local is None:
+        return found.results[0]
+    assert split is not None
+    local = TensorMapOp(op.local, last, boxes.sizes, layout.swizzle, split)
+    is_local = emit.compare("eq", role.dims.owner(boxes.places[split]), role.rank)
+    emit.add(local)
+    return emit.select(is_local, local.result, found.results[0])
+
+
+def _move(
     role: WarpRole,
     op: LoadOp | StoreOp | AddToArrayOp,
     address: SSAValue,
@@ -132,43 +188,15 @@ def _boxes(
     barrier: SSAValue | None,
     peer: SSAValue | None = None,
 ) -> None:
-    emit = role.emit
+    """Copy a tile between its stage and an array, on `peer` if it has no shards, box by box."""
+    emit, kind = role.emit, op.array.type
     places, split = in_one_shard(role, op)
-    tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
-    layout = emit.target.shared_layout(tile)
-    kind = op.array.type
-    assert isinstance(kind, ArrayType)
-    box = [place.extent for place in places]
-    box[-1] = layout.columns
-    rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
-    piece = pieces(op)
-    extent = step = 1
-    if rows is not None:
-        extent = box[rows]
-        box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
-    parts = _parts(op, layout, split, emit.target.tuning) if piece is None and step == extent else None
-    if parts is not None:
-        box[-1] = parts
-    if max(box) > MAX_BOX:
-        raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
+    boxes = _divided(op, places, split, emit.target)
+    layout, parts = boxes.layout, boxes.parts
     outer, last = _shard(role, places, split)
     if isinstance(kind, PGLType) and kind.shard_dim is None:
         outer.append(peer if peer is not None else role.known[op.rank] if op.rank is not None else role.rank)
-    sizes = [*reversed(box), *[1] * len(outer)]
-    if parts is not None and len(sizes) < MAP_DIMENSIONS:
-        sizes.append(tile.shape[-1] // parts)
-    else:
-        parts = None
-        sizes[0] = layout.columns
-    tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
-    emit.add(tensor_map)
-    if isinstance(op, LoadOp) and op.local is not None:
-        assert split is not None
-        local = TensorMapOp(op.local, last, sizes, layout.swizzle, split)
-        is_local = emit.compare("eq", role.dims.owner(places[split]), role.rank)
-        emit.add(local)
-        tensor_map = arith.SelectOp(is_local, local.result, tensor_map.results[0])
-        emit.add(tensor_map)
+    tensor_map, row_bytes = _tensor_map(role, op, boxes, last), layout.rows // boxes.extent * layout.width
 
     def move(panel: int, first: SSAValue | int) -> None:
         coordinates: list[SSAValue] = []
@@ -176,7 +204,7 @@ def _boxes(
             start = place.local if position == split else role.dims.position(place)
             if position == len(places) - 1:
                 start = emit.plus(start, panel * layout.columns) if parts is None else emit.const(0)
-            if position == rows:
+            if position == boxes.rows:
                 start = emit.plus(start, first)
             coordinates.append(start)
         coordinates += outer
@@ -184,16 +212,15 @@ def _boxes(
             coordinates.append(emit.over(role.dims.position(places[-1]), parts))
         below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
         target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
-        arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
+        arguments = [target, tensor_map, *([barrier] if barrier is not None else []), *coordinates]
         emit.do(f"tma_{what}_{len(coordinates)}d{hint(op)}", *arguments)
 
-    row_bytes = layout.rows // extent * layout.width
-    if piece is None:
+    if pieces(op) is None:
         for panel in range(layout.panels if parts is None else 1):
-            for first in range(0, extent, step):
+            for first in range(0, boxes.extent, boxes.step):
                 move(panel, first)
         return
-    with emit.loop(0, extent, step) as first:
+    with emit.loop(0, boxes.extent, boxes.step) as first:
         for panel in range(layout.panels):
             move(panel, first)
             emit.do("bulk_commit")
