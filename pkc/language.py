@@ -61,7 +61,7 @@ full: Any = Word("full")
 cast: Any = Word("cast")
 """`cast(x, bf16)`: a tile or scalar in another type."""
 positions: Any = Word("positions")
-"""`positions(m)`: the positions of a block along its dimension, a tile of i32."""
+"""`positions(m)`: the positions of a block along its dimension, a tile of i32; `positions(64)`: of a whole axis."""
 gather: Any = Word("gather")
 """`gather(X, rows[p], k)`: the rows of an array that a table names; -1 names none."""
 

@@ -488,6 +488,14 @@ kernel transpose_f32(X: f32[N, M], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[n, m].T
 """,
+    "argmax": """\
+kernel argmax(X: f32[M, 100], I: i32[M], Y: f32[M, 100]):
+    for m in tasks(blocks(M, 4)):
+        x = X[m, :]
+        best = rowmin(where(x == rowmax(x), positions(100), 100))
+        I[m] = best
+        Y[m, :] = where(best > positions(100), x, -1.0)
+""",
     "transpose_add": """\
 kernel transpose_add(X: bf16[N, M], Z: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

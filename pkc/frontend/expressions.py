@@ -49,7 +49,7 @@ SIGNATURES: dict[str, Signature] = {
     "cast": Signature(2, 2, "cast(x, bf16)"),
     "zeros": Signature(1, 8, "zeros(f32, m, n)"),
     "full": Signature(2, 9, "full(f32, -inf, m, n)"),
-    "positions": Signature(1, 1, "positions(m)"),
+    "positions": Signature(1, 1, "positions(m)` or `positions(64)"),
     "start": Signature(1, 1, "start(m)"),
     "len": Signature(1, 1, "len(blocks(N, 128))"),
     "gather": Signature(2, 9, "gather(X, rows[p], k)"),
@@ -212,6 +212,11 @@ def _axis(frame: Frame, func: str, node: tree.Expr) -> Axis:
     value = evaluate(frame, node)
     if isinstance(value, Block):
         return value.axis
+    return _length(value, func, node)
+
+
+def _length(value: Value, func: str, node: tree.Expr) -> int:
+    """How many elements a whole axis has."""
     if isinstance(value, Constant) and family(value) == "integer" and 0 < int(value.value) < 2**31:
         return int(value.value)
     if isinstance(value, Broken):
@@ -220,20 +225,27 @@ def _axis(frame: Frame, func: str, node: tree.Expr) -> Axis:
     raise PkcError(BadOperand(node.span, func, f"`{node.span.text}`", "a block or a positive constant", hint))
 
 
-def _block(frame: Frame, node: tree.Call) -> Block:
-    value = evaluate(frame, node.args[0])
+def _block(node: tree.Call, value: Value) -> Block:
+    """The value of its argument, which is a block."""
     if isinstance(value, Broken):
         raise PkcError()
     if not isinstance(value, Block):
-        hint = (
-            "an index of blocks(..., 1) or of a dimension is a position already" if isinstance(value, Integer) else ""
-        )
+        hints: dict[type[Value], str] = {
+            Integer: "an index of blocks(..., 1) or of a dimension is a position already",
+            Dimension: f"name a block of it: `for i in blocks({node.args[0].span.text}, 128): {node.func}(i)`",
+        }
+        hint = hints.get(type(value), "")
         raise PkcError(BadOperand(node.args[0].span, node.func, str(value), "a block", hint))
     return value
 
 
 def _positions(frame: Frame, node: tree.Call) -> Value:
-    block = _block(frame, node)
+    value = evaluate(frame, node.args[0])
+    if isinstance(value, Constant):
+        length = _length(value, node.func, node.args[0])
+        whole = indexing.whole_block(frame, length, node.span)
+        return Tile(frame.value(PositionsOp(whole), node.span), i32, (length,))
+    block = _block(node, value)
     ends: list[SSAValue] = []
     if block.axis.dim in frame.zigzag:
         numbers = ZigzagPositionOp(block.ssa), ZigzagPositionOp(block.ssa, last=True), ZigzagGapOp(block.ssa)
@@ -242,7 +254,7 @@ def _positions(frame: Frame, node: tree.Call) -> Value:
 
 
 def _start(frame: Frame, node: tree.Call) -> Value:
-    block = _block(frame, node)
+    block = _block(node, evaluate(frame, node.args[0]))
     return Integer(frame.value(indexing.first_position(frame, block.ssa, block.axis.dim), node.span))
 
 

@@ -47,6 +47,12 @@ Evaluate = Callable[[Frame, tree.Expr], Value]
 """How to evaluate an expression; given by `expressions.py`, which needs this module itself."""
 
 
+_BY_ROWS = (
+    "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them; "
+    "with `for i in tasks(N): Y[rows[i], ...] = t` each task stores one"
+)
+
+
 def place(frame: Frame, node: tree.Index, evaluate: Evaluate, *, rows: bool = False) -> Place:
     """The place that `node` addresses in an array; with `rows`, the first index may be a row table (a scatter)."""
     array = _base(frame, node)
@@ -265,8 +271,7 @@ def _index(
     if node is None or isinstance(node, tree.FullSlice):
         if not isinstance(dim, int):
             raise PkcError(WholeRunTimeDimension(node.span if node else span, array.name, dim))
-        zero = frame.integer(Constant(0), span)
-        return frame.value(BlockOp(zero, whole(dim)), span), dim
+        return whole_block(frame, dim, span), dim
     value = evaluate(frame, node)
     if isinstance(value, Block):
         if value.axis.dim != dim:
@@ -283,8 +288,13 @@ def _index(
         return frame.integer(value, node.span), None
     if isinstance(value, Broken):
         raise PkcError()
-    hint = "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them" if isinstance(value, Tile) else ""
+    hint = _BY_ROWS if isinstance(value, Tile) else ""
     raise PkcError(BadIndex(node.span, array.name, str(value), hint))
+
+
+def whole_block(frame: Frame, dim: int, span: Span) -> SSAValue:
+    """All of a dimension that is a constant, as one block."""
+    return frame.value(BlockOp(frame.integer(Constant(0), span), whole(dim)), span)
 
 
 def _not_a_block(span: Span, array: ArrayRef, got: str, dim: Dim) -> BadIndex:

@@ -39,6 +39,7 @@ OFTEN = {
     "ew_default_tile",
     "copy_n260",
     "transpose_add",
+    "argmax",
     "batched_3axis",
     "softmax_odd_132_m1",
     "layernorm_1024_m16",

@@ -215,6 +215,7 @@ def test_axes_of_a_load() -> None:
         ("max(positions(n), positions(m))", [[0], [1]]),
         ("where(v[m] > 0.0, X[m, n], 0.0)", [[0]]),
         ("X[m, n] + X[m, n]", []),
+        ("v[m] + cast(positions(16), f32)", [[0], [1]]),
     ],
 )
 def test_axes_align_by_their_block(expression: str, axes: list[list[int]]) -> None:
@@ -252,6 +253,7 @@ def test_axes_of_one_dimension_differ_by_their_loop() -> None:
         ("X[m, n].T", tile.TransposeOp),
         ("cast(X[m, n], bf16)", tile.CastOp),
         ("positions(m)", tile.PositionsOp),
+        ("positions(64)", tile.PositionsOp),
         ("n1 - 1", arith.SubiOp),
         ("n1 // 2", arith.FloorDivSIOp),
         ("max(n1, 0)", arith.MaxSIOp),
