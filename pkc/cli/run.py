@@ -86,7 +86,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
         expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, probable=True)
         compared = _worst(everything, expected)
     others = [
-        (asked.name, _worst(everything, expected_by(asked, found, expected)))
+        (asked.name, _worst(everything, expected_by(asked, found, expected, called)))
         for asked, found in zip(references, wanted, strict=True)
     ]
 

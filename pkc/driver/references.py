@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from pkc.diagnostics import PkcError, listing, near
-from pkc.dialect.numeric import Values
+from pkc.dialect.numeric import FORMATS, Values, numpy_dtype
+from pkc.dialect.ranges import LARGEST
 from pkc.dialect.types import FLOATS
 from pkc.driver import reference_errors as errors
 from pkc.frontend.construct import shorten
@@ -168,19 +170,20 @@ def _raised_at(reference: Reference, error: Exception) -> Span:
 
 
 def expected_by(
-    reference: Reference, found: Mapping[str, Values], expected: Mapping[str, Expected]
+    reference: Reference, found: Mapping[str, Values], expected: Mapping[str, Expected], called: Program
 ) -> dict[str, Expected]:
-    """The values of a reference, with the bounds of pkc's own. Raises `PkcError`."""
+    """The values of a reference of a kernel, with the bounds of pkc's own. Raises `PkcError`."""
     if list(found) == [""] and len(expected) == 1:
         found = {next(iter(expected)): found[""]}
     if not found or not set(found) <= set(expected):
         given = "one array" if "" in found else listing(found) if found else "no array"
         wanted = f"the kernel writes {listing(expected)}: give a `dict` of arrays by these names"
         raise PkcError(errors.WrongReference(reference.span, reference.name, given, wanted))
-    return {name: _around(reference, name, value, expected[name]) for name, value in found.items()}
+    kinds = {name: kind.element_type for name, kind in called.arrays.items()}
+    return {name: _around(reference, name, value, expected[name], kinds[name]) for name, value in found.items()}
 
 
-def _around(reference: Reference, name: str, value: Values, expected: Expected) -> Expected:
+def _around(reference: Reference, name: str, value: Values, expected: Expected, element: Attribute) -> Expected:
     shape = expected.value.shape
     if value.dtype.kind not in "fiub" or value.shape != shape:
         given = f"`{name}` as {value.dtype} of shape {_shape(value.shape)}"
@@ -193,7 +196,16 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected) 
     bound = np.where(known, expected.bound, 0.0) * (1 + SLACK) + SLACK * largest
     # At an infinity a bound says how large a number may stand there.
     infinite = np.where(value == expected.value, expected.bound, 0.0)
-    return Expected(value.astype(np.float64), np.where(numbers, bound, infinite), expected.written)
+    value = np.where(expected.written, value.astype(np.float64), expected.value)
+    if element in FLOATS:
+        # So near to the largest number the bound is of what the program may have when it is rounded, and has no room
+        # for the rounding itself.
+        largest_of = LARGEST[element] / (1 + 2 * FORMATS[element].unit)
+        with np.errstate(all="ignore"):
+            outside = np.abs(value - expected.value) > bound
+            near_largest = known & numbers & outside & (np.abs(value) > largest_of)
+            value = np.where(near_largest, value.astype(numpy_dtype(element)).astype(np.float64), value)
+    return Expected(value, np.where(numbers, bound, infinite), expected.written)
 
 
 def _shape(shape: Collection[int]) -> str:

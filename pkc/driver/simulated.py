@@ -119,7 +119,7 @@ def simulated(
     )
     compared = tuple(compare(outputs, expected))
     others = tuple(
-        (one.name, tuple(compare(outputs, expected_by(one, found, expected))))
+        (one.name, tuple(compare(outputs, expected_by(one, found, expected, called))))
         for one, found in zip(asked, wanted, strict=True)
     )
     return Simulated(source.name, ranks, seed, dims, inputs, outputs, expected, compared, others, rounded)

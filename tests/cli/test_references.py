@@ -113,6 +113,19 @@ def test_an_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     assert last(capsys) == "WRONG: Y outside the bound of Y = np.array([[np.inf, np.inf]])"
 
 
+def test_the_largest_number_of_eight_bits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All between 432 and 464 is 448: a reference that rounds nothing is right there, and elements that the kernel does
+    not write are not compared."""
+    (folder / "quantised.pk").write_text(
+        "kernel quantised(X: f32[M], Q: e4m3[M]):\n"
+        "    for m in tasks(blocks(M, 4, stop=4)):\n        Q[m] = X[m] / 3.0\n"
+    )
+    np.save("q.npy", np.array([[1344, 1299, -1296.5, 3, 8]], np.float32))
+    arguments = ["run", "quantised.pk", "--ranks", "1", "--in", "X=q.npy", "--reference"]
+    assert main([*arguments, "X / 3"]) == 0
+    assert main([*arguments, "X / 3.2"]) == 1
+
+
 def test_a_program_names_its_reference(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run", "triple.py", "--ranks", "2", "--set", "M=6"]
     assert main(arguments) == 0
