@@ -10,7 +10,7 @@ CHUNK = 16
 NEIGHBOURS = CHUNK // 2
 """Elements of 16 bits in a chunk: as many neighbours a thread works on at once where no MMA says which it has."""
 
-_BOX = 128
+BOX = 128
 """Bytes that a box of TMA begins at a multiple of in shared memory (PTX ISA: cp.async.bulk.tensor)."""
 
 _PATTERN = 8
@@ -22,8 +22,8 @@ class SharedLayout:
     """Rows of `width` bytes in panels side by side, in chunks of 16 bytes.
 
     With a swizzle, chunk c of row r lies where chunk c ^ (r / lines mod (width / 16)) would: `lines` rows share 128
-    bytes (PTX ISA: swizzling modes). A panel has all rows and `columns` columns; a tile without a second axis is one
-    row without swizzle.
+    bytes (PTX ISA: swizzling modes). A panel has all rows and `columns` columns, the last one perhaps more than are
+    left of the tile: nothing reads that padding. A tile without a second axis is one row without swizzle.
     """
 
     rows: int
@@ -43,7 +43,7 @@ class SharedLayout:
             return self.rows * self.width
         if self.swizzle:
             return -(-self.rows // _PATTERN) * _PATTERN * self.width
-        return -(-self.rows * self.width // _BOX) * _BOX
+        return -(-self.rows * self.width // BOX) * BOX
 
     @property
     def bytes(self) -> int:
@@ -51,7 +51,7 @@ class SharedLayout:
 
     @property
     def moved_bytes(self) -> int:
-        """What a copy of the tile moves."""
+        """What a copy of the tile moves, padding included: TMA counts whole boxes."""
         return self.panels * self.rows * self.width
 
 

@@ -27,6 +27,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread, tasks
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Threads, WarpRole
+from pkc.remarks import collecting
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
@@ -132,7 +133,9 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
             assert any((number, index) in whole[known[row], column] for column in range(24))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(64, 16), (64, 32), (64, 64), (64, 128), (16, 8), (8, 3), (64, 72)])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(64, 16), (64, 32), (64, 64), (64, 128), (16, 8), (8, 3), (64, 72), (8, 328)]
+)
 @pytest.mark.parametrize("kind", [bf16, f32])
 def test_elements_of_a_stage_do_not_overlap(rows: int, columns: int, kind: Attribute) -> None:
     layout, size = shared_layout(TileType([rows, columns], kind)), dtype_bytes(kind)
@@ -278,6 +281,49 @@ def test_boxes_of_copies(name: str, kind: str) -> None:
     x = numbered(1, *sizes.values())
     memory = run(text, 1, 8, sizes, X=x)
     np.testing.assert_array_equal(memory.arrays["Y"], x)
+
+
+PADDED = {
+    "in the middle of rows": ("X: {t}[M, N], Y: {t}[M, N]", "m, n", "blocks(M, 8), blocks(N, 296)", (13, 640)),
+    "along three dimensions": (
+        "X: {t}[A, M, N], Y: {t}[A, M, N]",
+        "a, m, n",
+        "blocks(A, 2), blocks(M, 3), blocks(N, 296)",
+        (3, 4, 312),
+    ),
+    "up to the end of rows": ("X: {t}[M, 296], Y: {t}[M, 296]", "m, :", "blocks(M, 8)", (13, 296)),
+}
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_panels_that_end_behind_their_tile(name: str) -> None:
+    """Of rows of 8 times a prime number: what a box has behind the tile is stored by the next one, and only by it."""
+    arrays, indices, lists, shape = PADDED[name]
+    head, tasks_of = f"kernel copy({arrays.format(t='bf16')}):", indices.partition(", :")[0]
+    text = f"{head}\n    for {tasks_of} in tasks({lists}):\n        Y[{indices}] = X[{indices}]\n"
+    x = numbered(1, *shape)
+    with collecting() as remarks:
+        memory = run(text, 1, 8, dict(zip("AMN"[-len(shape) :], shape, strict=True)), X=x)
+    np.testing.assert_array_equal(memory.arrays["Y"], x)
+    found = [remark.reason for remark in remarks if remark.step == "pk-lower-tiles"]
+    reason = "40 of 296 columns of `Y` are stored row by row: the next columns are another tile's"
+    assert found == [reason] * (name != "up to the end of rows")
+
+
+@pytest.mark.parametrize("columns", [592, 600])
+@pytest.mark.parametrize("split", [0, 1])
+def test_padded_panels_between_ranks(split: int, columns: int) -> None:
+    """To every rank a few rows at a time; and in shards that end where a block does, or not."""
+    kinds = ("shard(0)", "replicate()") if split == 0 else ("shard(1)", "shard(1)")
+    text = (
+        f"kernel copy(X: bf16[M, N].{kinds[0]}, Y: bf16[M, N].{kinds[1]}):\n"
+        f"    for m, n in tasks(blocks(M, 32{', of=rank' * (split == 0)}), blocks(N, 296{', of=rank' * split})):\n"
+        "        Y[m, n] = X[m, n]\n"
+    )
+    x = numbered(34, columns)
+    shards = np.stack(np.split(x, 2, axis=split))
+    memory = run(text, 2, 4, {"M": 34, "N": columns}, X=shards)
+    np.testing.assert_array_equal(memory.arrays["Y"], shards if split else np.stack([x, x]))
 
 
 NESTED = """\

@@ -33,6 +33,8 @@ CASES = [
     ("nt", "bf16", 64, 16, 32),
     ("nn", "bf16", 128, 16, 16),
     ("nt", "f16", 128, 24, 16),
+    # Results in panels of which the last one ends behind them.
+    ("nt", "bf16", 64, 296, 16),
     # Fewer rows than a warpgroup has, and several panels along both dimensions.
     ("nn", "f16", 16, 128, 128),
     ("nt", "bf16", 8, 64, 128),

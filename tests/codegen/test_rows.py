@@ -149,3 +149,23 @@ def test_of_pairs_of_short_floats(word: str) -> None:
     )
     found = run(text, {"M": 3}, values)
     np.testing.assert_array_equal(found, NUMPY[word](values, axis=1))
+
+
+PADDED = {
+    "softmax": ("e = exp(x - rowmax(x))", "e / rowsum(e)"),
+    "norm": ("e = x * x", "x * rsqrt(rowsum(e) / 296.0 + 1.0) * w[:]"),
+}
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_rows_whose_last_panel_is_padded(name: str) -> None:
+    """Numbers far below zero: the zeros behind a row would be the greatest, and so would those of the row left out."""
+    text = (
+        "kernel rows(X: bf16[M, 296], w: bf16[296], Y: bf16[M, 296]):\n    schedule(consumers=1)\n"
+        f"    for m in tasks(blocks(M, 3)):\n        x = cast(X[m, :], f32)\n        {PADDED[name][0]}\n"
+        f"        Y[m, :] = {PADDED[name][1]}\n"
+    )
+    x, w = -200 - drawn("rowmin", "f32", (2, 296)) / 8, drawn("rowmin", "f32", (296,))
+    e = np.exp(x - x.max(1, keepdims=True))
+    expected = e / e.sum(1, keepdims=True) if name == "softmax" else x / np.sqrt((x * x).mean(1, keepdims=True) + 1) * w
+    np.testing.assert_allclose(run(text, {"M": 2}, x, w=w), expected, rtol=1e-6)

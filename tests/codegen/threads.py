@@ -24,6 +24,7 @@ from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, KernelOp, RoleOp
 from pkc.dialect.types import DTYPES, PGLType, PrivateType, dtype_bytes
 from pkc.passes.roles.plan_warps import COMMUNICATE
+from pkc.targets.layout import BOX
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen.as_python import Writer
 from tests.codegen.barriers import Barriers
@@ -157,7 +158,8 @@ class Cta:
         spec, size = box.spec, dtype_bytes(box.kind.element_type)
         count = int(np.prod(spec.box))
         offsets = np.unravel_index(np.arange(count), tuple(reversed(spec.box)))
-        at = (address + swizzled(np.arange(count) * size, spec.swizzle)).tolist()
+        assert address % BOX == 0, "a box lies at a multiple of 128 bytes"
+        at = swizzled(address + np.arange(count) * size, spec.swizzle).tolist()
         array, dims, exists = self._elements(box, [p + o for p, o in zip(place, reversed(offsets), strict=True)])
         where = tuple(dim[exists] for dim in dims)
         if load:
@@ -221,7 +223,8 @@ class Cta:
 
 
 def swizzled(offset: Any, width: int) -> Any:
-    """Where a byte lies (PTX ISA, swizzling modes): 16-byte chunks change places by the number of the 128-byte line."""
+    """Where a byte lies (PTX ISA, swizzling modes): 16-byte chunks change places by the number of the 128-byte line,
+    counted from the begin of shared memory."""
     return offset ^ (((offset >> 7) & (width // 16 - 1)) << 4) if width else offset
 
 

@@ -6,7 +6,7 @@ from math import prod
 
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.types import TileType, dtype_bytes
-from pkc.targets.layout import CHUNK, SharedLayout
+from pkc.targets.layout import BOX, CHUNK, SharedLayout
 
 ALIGNMENT = 1024
 """Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
@@ -15,10 +15,14 @@ ALIGNMENT = 1024
 _LONG, _FEW = 1024, 8
 """Bytes of a row that no MMA goes through at once, and the rows of the pattern of a swizzle."""
 
+_PADDED = 32
+"""A row is at least this many times as long as the padding of its last panel, if panels are not the narrowest."""
+
 
 def shared_layout(tile: TileType) -> SharedLayout:
     """The layout of a tile in a stage. One whose rows fill no panel of 32 bytes has no swizzle; nor have a few long
-    rows, each panel of which would take the room of eight."""
+    rows, each panel of which would take the room of eight. Where panels that divide the rows have no more than a chunk,
+    the last of wider ones ends behind the tile."""
     size = dtype_bytes(tile.element_type)
     if tile.rank == 0:
         return SharedLayout(1, 1, 1, 16, 0)
@@ -27,7 +31,7 @@ def shared_layout(tile: TileType) -> SharedLayout:
     width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
     if width is None or tile.rank == 1 or (rows < _FEW and columns * size > _LONG):
         each = columns if is_one_piece(tile) else _panel(columns, size)
-        return SharedLayout(rows, each, columns // each, -(-each * size // CHUNK) * CHUNK, 0)
+        return SharedLayout(rows, each, -(-columns // each), -(-each * size // CHUNK) * CHUNK, 0)
     return SharedLayout(rows, width // size, columns * size // width, width, width)
 
 
@@ -37,11 +41,21 @@ def is_one_piece(tile: TileType) -> bool:
     columns, size = tile.shape[-1], dtype_bytes(tile.element_type)
     if prod(tile.shape[:-1]) != 1 or columns <= MAX_BOX or columns * size % CHUNK:
         return False
-    return _panel(columns, size) < MAX_BOX // 4
+    return _dividing(columns, size) < MAX_BOX // 4
 
 
 def _panel(columns: int, size: int) -> int:
-    """Columns of a panel without swizzle: all, or as many as a box can have, in whole chunks. A power of two, if it is
+    """Columns of a panel without swizzle. Where those that divide a row have one chunk, which take TMA as long as wider
+    ones, the last panel is padded: they have a power of two, the most that pads a row by a 32nd, at least a line."""
+    each = _dividing(columns, size)
+    if columns <= MAX_BOX or each * size > CHUNK:
+        return each
+    widths = [n for n in (MAX_BOX, MAX_BOX // 2, MAX_BOX // 4, MAX_BOX // 8) if n * size >= BOX]
+    return next((n for n in widths if -columns % n * _PADDED <= columns), widths[-1])
+
+
+def _dividing(columns: int, size: int) -> int:
+    """Columns of panels that divide a row: all, or as many as a box can have, in whole chunks. A power of two, if it is
     not too small: then the panel of an element is a shift."""
     if columns <= MAX_BOX:
         return columns

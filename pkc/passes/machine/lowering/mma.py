@@ -194,7 +194,7 @@ def _shared(role: WarpRole, op: AnyMmaOp, value: SSAValue, contracted: int) -> _
     if not isinstance(tile, Staged):
         raise CannotLowerError(op, "an MMA whose right operand is computed", "compute the left one")
     along_k = (0 if tile.transposed else 1) == contracted
-    row = tile.layout.columns * tile.layout.panels * dtype_bytes(tile.type.element_type)
+    row = tile.type.shape[-1] * dtype_bytes(tile.type.element_type)
     if not tile.layout.swizzle:
         raise CannotLowerError(op, f"an MMA of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
     return _Operand(tile, along_k)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import TypeAlias
 
@@ -15,13 +16,15 @@ from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import CACHE, pieces
 from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType, dtype_bytes
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
-from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.missing import CannotLowerError, slow
+from pkc.passes.roles.remote_accesses import array_name
 from pkc.targets.arch import Tuning
 from pkc.targets.layout import CHUNK, SharedLayout
 from pkc.targets.target import Target
@@ -196,24 +199,36 @@ def _move(
     outer, last = _shard(role, places, split)
     if isinstance(kind, PGLType) and kind.shard_dim is None:
         outer.append(peer if peer is not None else role.known[op.rank] if op.rank is not None else role.rank)
-    tensor_map, row_bytes = _tensor_map(role, op, boxes, last), layout.rows // boxes.extent * layout.width
+    tensor_map, inner = _tensor_map(role, op, boxes, last), layout.rows // boxes.extent
+    columns, narrow = _last_panel(role, op, boxes), tensor_map
+    if columns:
+        narrow = _tensor_map(role, op, replace(boxes, sizes=[columns, *[1] * (len(boxes.sizes) - 1)]), last)
 
-    def move(panel: int, first: SSAValue | int) -> None:
+    def start(box: SSAValue, panel: int, row: SSAValue | int, offsets: Mapping[int, SSAValue | int]) -> None:
         coordinates: list[SSAValue] = []
         for position, place in reversed(list(enumerate(places))):
-            start = place.local if position == split else role.dims.position(place)
+            begin = place.local if position == split else role.dims.position(place)
             if position == len(places) - 1:
-                start = emit.plus(start, panel * layout.columns) if parts is None else emit.const(0)
-            if position == boxes.rows:
-                start = emit.plus(start, first)
-            coordinates.append(start)
+                begin = emit.plus(begin, panel * layout.columns) if parts is None else emit.const(0)
+            if position in offsets:
+                begin = emit.plus(begin, offsets[position])
+            coordinates.append(begin)
         coordinates += outer
         if parts is not None:
             coordinates.append(emit.over(role.dims.position(places[-1]), parts))
-        below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
+        below = emit.times(row, layout.width) if isinstance(row, SSAValue) else row * layout.width
         target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
-        arguments = [target, tensor_map, *([barrier] if barrier is not None else []), *coordinates]
+        arguments = [target, box, *([barrier] if barrier is not None else []), *coordinates]
         emit.do(f"tma_{what}_{len(coordinates)}d{hint(op)}", *arguments)
+
+    def move(panel: int, first: SSAValue | int) -> None:
+        begin = emit.times(first, inner) if isinstance(first, SSAValue) else first * inner
+        if not columns or panel < layout.panels - 1:
+            start(tensor_map, panel, begin, {} if boxes.rows is None else {boxes.rows: first})
+            return
+        with emit.loop(0, boxes.step * inner) as number:
+            row = emit.plus(number, begin)
+            start(narrow, panel, row, _along(emit, places[:-1], row))
 
     if pieces(op) is None:
         for panel in range(layout.panels if parts is None else 1):
@@ -225,6 +240,32 @@ def _move(
             move(panel, first)
             emit.do("bulk_commit")
             emit.do("bulk_wait_read")
+
+
+def _last_panel(role: WarpRole, op: LoadOp | StoreOp | AddToArrayOp, boxes: _Boxes) -> int:
+    """How many columns the boxes of the last panel have, of which one has a row then; 0 if these are as others.
+
+    A box may go on behind the array, where nothing is stored, and loads may read on: what they bring lies in the
+    padding. But a store must not write behind its tile.
+    """
+    last = boxes.places[-1]
+    columns = last.extent % boxes.layout.columns
+    left = constant_of(role.dims.valid(last)) if last.stop is None else None
+    if not columns or isinstance(op, LoadOp) or (left is not None and left <= last.extent):
+        return 0
+    what = f"{columns} of {last.extent} columns of `{array_name(op.array)}` are stored row by row"
+    slow(op, f"{what}: the next columns are another tile's")
+    return columns
+
+
+def _along(emit: Emitter, places: Sequence[Placed], row: SSAValue) -> dict[int, SSAValue | int]:
+    """Where a row of a tile is along each of its blocks but the last one."""
+    found: dict[int, SSAValue | int] = {}
+    for position, place in reversed(list(enumerate(places))):
+        if place.extent > 1:
+            found[position] = emit.rest(row, place.extent)
+            row = emit.part(row, place.extent)
+    return found
 
 
 def _parts(op: LoadOp | StoreOp | AddToArrayOp, layout: SharedLayout, split: int | None, tuning: Tuning) -> int | None:
@@ -242,7 +283,8 @@ def _parts(op: LoadOp | StoreOp | AddToArrayOp, layout: SharedLayout, split: int
         return None
     # Of one row a part may be shorter than a panel.
     long = layout.columns if layout.rows > 1 else gcd(layout.columns, last, begin)
-    kept = any(number % long for number in (last, begin, layout.columns))
+    each = block_type(index.result).extent
+    kept = any(number % long for number in (last, begin, layout.columns, each))
     count = layout.columns * layout.panels // long
     return None if kept or long * size < tuning.box_part or long * size % CHUNK or count > MAX_BOX else long
 
