@@ -11,11 +11,9 @@ from pkc.check.grounds import Ground, Word, explored, followed, instance_text, o
 from pkc.check.run import Trial, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.check.unwritten import unwritten
-from pkc.diagnostics import Diagnostic, PkcError, near
-from pkc.driver import errors
-from pkc.driver.compiler import Compiled, compile_program, constants_of
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.driver.compiler import Compiled, compile_program, constants_of, refuse_unknown
 from pkc.frontend import tree
-from pkc.location import NOWHERE
 from pkc.sim.program import Program
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import small_dims
@@ -69,9 +67,7 @@ def check_kernel(
 
     tile, roles = compiled("tile"), compiled("roles")
     known = [*constants_of(source), *Program(tile.kernel).dims, "ranks", "orders", "explored"]
-    for name in given:
-        if name not in known:
-            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it takes ")))
+    refuse_unknown(source.name, given, known)
     sizes: dict[str, Any] = {name: size for name, size in given.items() if name not in constants}
     dims = resolve_dims(tile.kernel, {**small_dims(tile.kernel, ranks), **sizes}, {}, ranks)
     run = _Checks(tile, roles, ranks, dims, orders, explored)

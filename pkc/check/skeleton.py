@@ -25,7 +25,7 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, SignalType, TileType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.semantics.evaluate import Call, Evaluator
-from pkc.sim.array import Array
+from pkc.sim.array import Array, reader
 from pkc.sim.machine import Machine
 
 _EVENTS = (counters.CounterOp, counters.ResetOp, SendDeferredOp, *roles.CHANNEL_OPS)
@@ -183,11 +183,7 @@ class _RoleEvents(Evaluator):
         array = self._arrays.get(self._kernel.argument_name(argument))
         if array is None:
             raise DependsOnTilesError
-
-        def read(rank: int, at: int | None, indices: tuple[int, ...]) -> int:
-            return int(array.value[array.locate(op, rank, indices, at)])
-
-        self.line(f"{self.name(op.result)} = {self.call(Call(read, op.rank, op.indices), 'rank')}")
+        self.line(f"{self.name(op.result)} = {self.call(Call(reader(op, array), op.rank, op.indices), 'rank')}")
 
     # Events
 

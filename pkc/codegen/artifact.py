@@ -194,7 +194,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Wait:
-    """A bounded wait of the role `role` for the counters or the channel `awaits`; `until` is one of `UNTILS`.
+    """A bounded wait of the role `role` for the counters or the channel `awaits`; `until` is what `UNTIL` says.
 
     Or an index of the array `awaits` that the role looks at; `until` says which (`PLACE`).
     """

@@ -73,14 +73,12 @@ TASKS = "tasks"
 """On a loop: its variable is the number of a task."""
 
 AWAITS, UNTIL = "awaits", "until"
-"""On an instruction that waits: the counters or the channel, and for what: one of `UNTILS`."""
+"""On an instruction that waits: the counters or the channel, and for what: counters `raised`, a stage of a channel
+`filled`, or `free` to be filled again."""
 
 ARRAY, PLACE = "array", "place"
 """On an instruction that stands where an index is found to be no position: the array, and which index it is: `row` of a
 table, `rank` of one, or `index` and the dimension."""
-
-UNTILS = ("raised", "filled", "free")
-"""Counters are raised; a stage of a channel is filled, or free to be filled again."""
 
 KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
 """C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""

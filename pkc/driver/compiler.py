@@ -12,7 +12,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from pkc.diagnostics import Diagnostic, PkcError
+from pkc.diagnostics import Diagnostic, PkcError, near
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import DIVISORS, KernelOp
 from pkc.driver import errors, fit
@@ -20,7 +20,7 @@ from pkc.driver.programs import load_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
-from pkc.location import span_of
+from pkc.location import NOWHERE, span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
@@ -116,6 +116,13 @@ def load(
 def constants_of(kernel: tree.Kernel) -> list[str]:
     """The names of the parameters that are given at compile time."""
     return [param.name for param in kernel.params if param.annotation.base == "const"]
+
+
+def refuse_unknown(kernel: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise `PkcError` at the first name that a kernel does not take."""
+    for name in given:
+        if name not in known:
+            raise PkcError(errors.UnknownName(NOWHERE, kernel, name, near(name, known, "it takes ")))
 
 
 def default_constants(kernel: tree.Kernel) -> dict[str, Number]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pkc.diagnostics import PkcError, near
-from pkc.driver import errors
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.chosen import Autoschedule
-from pkc.driver.compiler import Compiled, Number, compile_program, constants_of
+from pkc.driver.compiler import Compiled, Number, compile_program, constants_of, refuse_unknown
 from pkc.driver.divisors import divisors_of
 from pkc.frontend import tree
-from pkc.location import NOWHERE
 from pkc.sim.program import Program
 from pkc.sim.run import resolve_dims
 
@@ -48,9 +45,7 @@ def planned(
     tile = compile_program(program, kernel=source.name, constants=constants, schedule=schedule).kernel
     called = Program(tile)
     known = [*constants_of(source), *called.dims, *called.scalars, "ranks"]
-    for name in given:
-        if name not in known:
-            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it takes ")))
+    refuse_unknown(source.name, given, known)
     sizes = {name: given[name] for name in called.dims if name in given}
     dims = resolve_dims(tile, sizes, {}, ranks)  # pyright: ignore[reportArgumentType]
     chosen = autoschedule(

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pkc.diagnostics import PkcError, near
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import RANKS, dtype_name
-from pkc.driver import errors, results
-from pkc.driver.compiler import compile_program, constants_of, default_constants
+from pkc.driver import results
+from pkc.driver.compiler import compile_program, constants_of, default_constants, refuse_unknown
 from pkc.driver.references import computed, expected_by, references_of
 from pkc.frontend import tree
-from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
 from pkc.sim.inputs import as_elements
 from pkc.sim.program import Program
@@ -99,10 +97,7 @@ def simulated(
     called = Program(kernel)
     data = {name: given[name] for name in given if name in kernel.arguments}
     sizes = {name: given[name] for name in given if name in called.dims}
-    for name in given:
-        if name not in (*constants, *data, *sizes):
-            known = [*kernel.arguments, *constants, *called.dims, "ranks", "seed"]
-            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it takes ")))
+    refuse_unknown(source.name, given, [*kernel.arguments, *constants, *called.dims, "ranks", "seed"])
     if not sizes and not set(data) & set(called.arrays):
         sizes = small_dims(kernel, ranks)
     dims = resolve_dims(kernel, sizes, data, ranks)

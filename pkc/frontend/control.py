@@ -59,13 +59,18 @@ def loop(frame: Frame, node: tree.For, assigned: list[str], body: Body) -> None:
         _sequential(frame, node, assigned, body)
 
 
+def refuse_reserved(frame: Frame, name: tree.Name) -> None:
+    """Raise `PkcError` if no variable may have a name."""
+    if name.id in ("rank", RANKS) or name.id in DTYPES:
+        raise PkcError(ReservedName(name.span, name.id, "a word of the language"))
+    if name.id in frame.fixed:
+        raise PkcError(ReservedName(name.span, name.id, frame.fixed[name.id]))
+
+
 def _check_targets(frame: Frame, targets: tuple[tree.Name, ...]) -> None:
     seen: set[str] = set()
     for target in targets:
-        if target.id in ("rank", RANKS) or target.id in DTYPES:
-            raise PkcError(ReservedName(target.span, target.id, "a word of the language"))
-        if target.id in frame.fixed:
-            raise PkcError(ReservedName(target.span, target.id, frame.fixed[target.id]))
+        refuse_reserved(frame, target)
         if target.id in seen or target.id in frame.names:
             raise PkcError(DuplicateName(target.span, target.id, "variable of this name"))
         seen.add(target.id)

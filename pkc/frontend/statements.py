@@ -13,10 +13,10 @@ from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
-from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
+from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, tree
-from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, ReservedName, UnknownName
-from pkc.frontend.control import branch, loop
+from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
+from pkc.frontend.control import branch, loop, refuse_reserved
 from pkc.frontend.expressions import (
     SIGNATURES,
     STATEMENTS,
@@ -121,10 +121,7 @@ def _augmented(frame: Frame, node: tree.AugAssign) -> None:
 
 def check_assignable(frame: Frame, name: tree.Name) -> None:
     """That `name` is a variable, and one of this task or role."""
-    if name.id in ("rank", RANKS) or name.id in DTYPES:
-        raise PkcError(ReservedName(name.span, name.id, "a word of the language"))
-    if name.id in frame.fixed:
-        raise PkcError(ReservedName(name.span, name.id, frame.fixed[name.id]))
+    refuse_reserved(frame, name)
     if name.id in frame.outer:
         raise PkcError(AssignedInTasks(name.span, name.id, frame.outer[name.id]))
 

@@ -9,7 +9,7 @@ far the program may be from it. Results are not to be changed in place: they may
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -53,6 +53,12 @@ def value(op: Operation, real: Real = np.float32) -> Callable[..., Values]:
     """The semantics of a tile operation: a function of its operands, in their order."""
     declared = OPERATIONS.get(type(op))
     return _STRUCTURE[type(op)].value(op, real) if declared is None else declared.value
+
+
+def of_numbers(op: Operation, numbers: Sequence[float]) -> float:
+    """What an operation on floats, element by element, gives for numbers."""
+    with np.errstate(all="ignore"):
+        return float(value(op)(*(np.full((), number, np.float32) for number in numbers)))
 
 
 def bounded(op: Operation) -> Callable[..., Bounded]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -335,3 +335,12 @@ def fitted(tile: Values, shape: tuple[int, ...], where: Where) -> Values:
     """The positions of a tile that fit into a place of this shape; a place on all copies has one axis more."""
     wanted = shape[1:] if isinstance(where[0], slice) else shape
     return tile if tile.shape == wanted else tile[tuple(map(slice, wanted))]
+
+
+def reader(op: Operation, array: Array) -> Callable[[int, int | None, tuple[int, ...]], int]:
+    """What reads an integer of an array, by the rank of the reader, the rank that has it, and its indices."""
+
+    def read(rank: int, at: int | None, indices: tuple[int, ...]) -> int:
+        return int(array.value[array.locate(op, rank, indices, at)])
+
+    return read

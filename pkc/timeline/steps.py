@@ -28,7 +28,7 @@ from pkc.dialect.types import PGLType, TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import sources
 from pkc.semantics.evaluate import Call, Evaluator
-from pkc.sim.array import Array, Placement
+from pkc.sim.array import Array, Placement, reader
 from pkc.sim.draw import draw_inputs
 from pkc.sim.machine import Machine
 from pkc.sim.program import Program
@@ -248,11 +248,7 @@ class _Steps(Evaluator):
     def _read(self, op: access.ReadOp) -> None:
         assert isinstance(op.array, BlockArgument)
         array = self._arrays[self._kernel.argument_name(op.array)]
-
-        def read(rank: int, at: int | None, indices: tuple[int, ...]) -> int:
-            return int(array.value[array.locate(op, rank, indices, at)])
-
-        self.line(f"{self.name(op.result)} = {self.call(Call(read, op.rank, op.indices), 'rank')}")
+        self.line(f"{self.name(op.result)} = {self.call(Call(reader(op, array), op.rank, op.indices), 'rank')}")
 
     # Steps
 

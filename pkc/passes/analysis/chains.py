@@ -30,6 +30,13 @@ def is_view(op: Operation) -> bool:
     return type(op) in _VIEWS or is_of_positions(op)
 
 
+def behind_views(value: SSAValue) -> SSAValue:
+    """What a value is a view of, or the value."""
+    while isinstance(value.owner, Operation) and is_view(value.owner) and value.owner.operands:
+        value = value.owner.operands[0]
+    return value
+
+
 def is_of_positions(op: Operation) -> bool:
     """Whether integers of a tile follow from where they stand and from scalars by arithmetic of one instruction."""
     return type(op) in _POSITIONS and tile_type(op.results[0]).element_type == i32 and all(map(_is_given, op.operands))

@@ -7,11 +7,12 @@ from types import MappingProxyType
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.traits import Pure
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
+from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
 from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp, VisitedOp
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
 
@@ -164,3 +165,11 @@ def never_changes(op: Operation) -> bool:
     if not isinstance(op, ReadOp) or not isinstance(op.array.type, PrivateType):
         return False
     return all(isinstance(use.operation, ReadOp | LoadOp | GatherOp) for use in op.array.uses)
+
+
+def writes(use: Use) -> bool:
+    """Whether an operation may write the array that it uses."""
+    op = use.operation
+    if isinstance(op, CopyOp):
+        return op.operands[use.index] is op.target
+    return any(effect.kind is MemoryEffectKind.WRITE for effect in get_effects(op) or ())

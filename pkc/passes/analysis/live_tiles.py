@@ -16,7 +16,7 @@ from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, RepeatOp, SplatOp, pieces_of, tile_type
 from pkc.dialect.types import TileType, dtype_bytes, i1
-from pkc.passes.analysis.chains import chain_of, is_view
+from pkc.passes.analysis.chains import behind_views, chain_of
 from pkc.passes.analysis.clusters import in_cta
 from pkc.passes.analysis.dependence import maker, role_around
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
@@ -114,9 +114,7 @@ def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
     """The tiles in registers behind values, other views of a tile being that tile."""
     found: set[SSAValue] = set()
     for value in values:
-        seen = value
-        while isinstance(seen.owner, Operation) and is_view(seen.owner) and seen.owner.operands:
-            seen = seen.owner.operands[0]
+        seen = behind_views(value)
         if isinstance(seen.type, TileType) and type(seen.owner) not in _IN_NO_REGISTERS:
             found.add(seen)
     return found

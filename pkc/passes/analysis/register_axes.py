@@ -8,7 +8,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from pkc.dialect.program import TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp, ConsumeOp
-from pkc.dialect.tile import BroadcastOp, MmaWaitOp
+from pkc.dialect.tile import BroadcastOp, MmaWaitOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_spread
 
@@ -55,6 +55,15 @@ class _Groups:
 
     def put(self, value: SSAValue, axis: int) -> None:
         self.axis[self.root(value)] = axis
+
+
+def lies_across(op: BroadcastOp, of_tile: tuple[int, ...], of_result: tuple[int, ...]) -> bool:
+    """Whether a broadcast has a tile along the rows of one tile and along the columns of another, by the axes that the
+    tile and the result lie along."""
+    rank = tile_type(op.result).rank
+    along_last = tuple(int(position == rank - 1) for position in op.positions)
+    mixed = len(op.positions) > 1 and rank > len(op.positions)
+    return mixed or (len(of_result) == 2 and of_tile not in ((), along_last))
 
 
 def _rank(value: SSAValue) -> int | None:

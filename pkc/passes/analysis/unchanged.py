@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -17,7 +16,7 @@ from pkc.dialect.reductions import RowReduction, RowSumOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import FLOATS, TileType
 from pkc.passes.analysis.scaled import is_positive, scaled_of
-from pkc.semantics.tile_ops import value as semantics_of
+from pkc.semantics.tile_ops import of_numbers
 
 
 @dataclass(frozen=True)
@@ -223,8 +222,7 @@ def _is_number(tile: _Known | None) -> bool:
 
 def _of_numbers(op: Operation, operands: list[_Known]) -> _Known | None:
     """The semantics applied to numbers, where an exact result is sure: 0, 1, an infinity, NaN."""
-    with np.errstate(all="ignore"):
-        number = float(semantics_of(op)(*(np.full((), operand.number, np.float32) for operand in operands)))
+    number = of_numbers(op, [operand.number for operand in operands if operand.number is not None])
     return _Known(number) if number in (0.0, 1.0) or not math.isfinite(number) else None
 
 

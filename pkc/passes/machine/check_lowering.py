@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Block, Operation, SSAValue, Use
-from xdsl.traits import MemoryEffectKind, get_effects
+from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
-from pkc.dialect.copies import CopyOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
@@ -29,10 +27,10 @@ from pkc.dialect.tile import (
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
 from pkc.location import span_of
-from pkc.passes.analysis.dependence import maker
+from pkc.passes.analysis.dependence import maker, writes
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
-from pkc.passes.analysis.register_axes import infer_axes, tiles_of
+from pkc.passes.analysis.register_axes import infer_axes, lies_across, tiles_of
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine.lower_tiles import only_moves
 from pkc.passes.machine.lowering import flat
@@ -79,7 +77,7 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
             yield _refused(op, target, "`.T` of a tile that is computed", hint, f"of {size_text(tile_type(op.tile))}")
         elif isinstance(op, BroadcastOp):
             yield from _broadcast(op, axes, target)
-        elif isinstance(op, ReadOp) and any(map(_writes, op.array.uses)):
+        elif isinstance(op, ReadOp) and any(map(writes, op.array.uses)):
             hint = "write the array in a kernel of its own, before this one"
             yield _refused(op, target, "an index or a count that is read from an array which the kernel writes", hint)
         elif isinstance(op, AddToArrayOp | ScatterAddOp):
@@ -257,10 +255,7 @@ def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: 
 
 
 def _broadcast(op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
-    rank = tile_type(op.result).rank
-    along_last = tuple(int(position == rank - 1) for position in op.positions)
-    mixed = len(op.positions) > 1 and rank > len(op.positions)
-    if mixed or (len(axes.get(op.result, ())) == 2 and axes.get(op.tile, ()) not in ((), along_last)):
+    if lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
         what = "a tile along the rows of one tile and along the columns of another"
         yield _refused(op, target, what, "separate `tasks` for the two", size_text(tile_type(op.tile)))
 
@@ -295,13 +290,6 @@ def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | ScatterAddOp, target: Ta
         yield _refused(op, target, what, hint)
     if dtype_bytes(tile_type(op.tile).element_type) == 1:
         yield _refused(op, target, "a sum of 8-bit floats in memory", "an array of bf16")
-
-
-def _writes(use: Use) -> bool:
-    op = use.operation
-    if isinstance(op, CopyOp):
-        return op.operands[use.index] is op.target
-    return any(effect.kind is MemoryEffectKind.WRITE for effect in get_effects(op) or ())
 
 
 # Findings

@@ -12,7 +12,7 @@ from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, MmaWaitOp
-from pkc.passes.analysis.chains import CHAIN, is_elementwise, is_view, takes
+from pkc.passes.analysis.chains import CHAIN, behind_views, is_elementwise, is_view, takes
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
@@ -169,9 +169,7 @@ class _Stretch:
     def _release_behind(self, sink: Operation, read: Iterable[SSAValue]) -> None:
         """Keep the stages that a chain reads until it is computed."""
         for value in read:
-            while isinstance(value.owner, Operation) and is_view(value.owner) and value.owner.operands:
-                value = value.owner.operands[0]
-            consume = value.owner
+            consume = behind_views(value).owner
             if not isinstance(consume, ConsumeOp) or consume.parent is not self.block:
                 continue
             release = next(

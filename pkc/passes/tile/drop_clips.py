@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect.access import AccumulateOp, AtomicAddOp, StoreAddOp, StoreOp
@@ -16,7 +15,7 @@ from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, Transpo
 from pkc.dialect.types import FLOATS, BlockType
 from pkc.passes.analysis.scaled import Scaled, is_positive, scaled_of
 from pkc.passes.kernel_pass import KernelPass
-from pkc.semantics.tile_ops import value as semantics_of
+from pkc.semantics.tile_ops import of_numbers
 
 
 class DropClips(KernelPass):
@@ -211,8 +210,7 @@ class _Edge:
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands) or tile_type(op.results[0]).element_type not in FLOATS:
             return None
-        with np.errstate(all="ignore"):
-            number = float(semantics_of(op)(*(np.full((), operand.number, np.float32) for operand in known)))
+        number = of_numbers(op, [operand.number for operand in known])
         if number != 0 and not math.isinf(number):
             return None
         instead = tuple(clip for operand in known for clip in operand.instead)

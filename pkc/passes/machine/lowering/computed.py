@@ -26,6 +26,7 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import f32, i32
 from pkc.passes.analysis.chains import is_of_positions
+from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import exchange, in_pairs, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
@@ -102,10 +103,7 @@ def _spread(role: WarpRole, op: BroadcastOp, source: Value) -> Callable[[Emitter
     if role.chunk is not None:
         each = NEIGHBOURS // per_chunk(source.fragment.axes) if source.fragment.axes else target.count
         return lambda emit, i: element(role, source, emit.part(i, each))
-    rank = tile_type(op.result).rank
-    along_last = tuple(int(position == rank - 1) for position in op.positions)
-    mixed = len(op.positions) > 1 and rank > len(op.positions)
-    if mixed or (len(target.axes) == 2 and source.fragment.axes not in ((), along_last)):
+    if lies_across(op, source.fragment.axes, target.axes):
         raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
         return lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0))

@@ -6,15 +6,14 @@ from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
-from xdsl.traits import MemoryEffectKind, get_effects
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
-from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, PGLType, dtype_bytes, dtype_name, f32, i32
+from pkc.passes.analysis.dependence import writes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread
 from pkc.passes.machine.lowering.context import WarpRole
@@ -120,7 +119,7 @@ def read(role: WarpRole, op: ReadOp) -> SSAValue:
     writes the array while the kernel runs: an array that the kernel writes itself is refused. So its lines may stay in
     the cache of the SM too: the first role waits for memory, the others and the next elements do not.
     """
-    if any(map(_writes, op.array.uses)):
+    if any(map(writes, op.array.uses)):
         hint = "write the array in a kernel of its own, before this one"
         raise CannotLowerError(op, "an index or a count that is read from an array which the kernel writes", hint)
     emit = role.emit
@@ -128,14 +127,6 @@ def read(role: WarpRole, op: ReadOp) -> SSAValue:
     cast = arith.IndexCastOp(emit.value("int_bits", emit.value("load_global_b32", address)), IndexType())
     emit.add(cast)
     return cast.result
-
-
-def _writes(use: Use) -> bool:
-    """Whether an operation may write the array that it uses."""
-    op = use.operation
-    if isinstance(op, CopyOp):
-        return op.operands[use.index] is op.target
-    return any(effect.kind is MemoryEffectKind.WRITE for effect in get_effects(op) or ())
 
 
 def load(role: WarpRole, op: LoadOp) -> None:
