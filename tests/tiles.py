@@ -270,6 +270,19 @@ kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N],
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
         C[m, n] = S[m, n] + b[n]
 """,
+    "column_sums": """\
+kernel column_sums(X: bf16[M, N], Y: bf16[M, N], dw: f32[N].shard(0), db: bf16[N].replicate()):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        dw[n] += rowsum((X[m, n] * Y[m, n]).T)
+        db[n] += rowsum(Y[m, n].T)
+""",
+    "clip_norm": """\
+kernel clip_norm(X: f32[M, N], Y: f32[M, N], norm: f32[1].replicate()):
+    for m, n in tasks(M, blocks(N, 64)):
+        norm[0] += rowsum(X[m, n] * X[m, n])
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] * min(1.0, 3.0 / sqrt(norm[0]))
+""",
     "rs_residual_after": """\
 kernel rs_residual_after(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N].shard(0),
                 S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):

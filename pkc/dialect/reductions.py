@@ -67,7 +67,8 @@ class RowMinOp(RowReduction):
 
 
 def _sum(a: Values) -> Values:
-    return np.asarray(a.sum(axis=-1, dtype=a.dtype))
+    """In one order for each length: numpy's own depends on how an array lies in memory."""
+    return np.asarray(np.ascontiguousarray(a).sum(axis=-1, dtype=a.dtype))
 
 
 @operation("rowsum", f32, i32, value=_sum, real=sum_of_row, other=uncertain.SUM_OF_ROW)

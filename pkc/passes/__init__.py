@@ -70,6 +70,7 @@ from pkc.passes.roles.stage_sums import StageSums
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
+from pkc.passes.tile.collect_sums import CollectSums
 from pkc.passes.tile.drop_clips import DropClips
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
@@ -90,6 +91,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
     SplitRows(),  # whole rows have no clips; before all that looks at loops
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
+    CollectSums(),  # after sums are lifted: what a task contributes in a loop is one contribution
     OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body

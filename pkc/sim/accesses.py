@@ -171,8 +171,8 @@ def _store(op: access.StoreOp, machine: Machine) -> Call:
 
     def store(frame: Frame, tile: Any, indices: Indices, rank: int | None) -> None:
         for where, piece in by_shard(frame, indices, rank, tile):
-            memory.check_store(array, where, frame.task, op)
             place = where if rank is not None else array.everywhere(where)
+            memory.check_store(array, where, place, frame.task, op)
             note(frame, place, piece)
             array.store(place, piece)
 
@@ -254,7 +254,7 @@ def _copy(op: copies.CopyOp, machine: Machine) -> Call:
         values = source.load(where, source.value[where].shape)
         machine.pause()
         where = target.locate(op, frame.rank, here(target_indices))
-        memory.check_store(target, where, frame.task, op)
+        memory.check_store(target, where, target.everywhere(where), frame.task, op)
         written(frame, target.everywhere(where), values)
         target.store(target.everywhere(where), values)
 

@@ -42,7 +42,7 @@ class _Access:
 
     def put(self, frame: Frame, where: Where, tile: Any) -> None:
         """Store a tile of this array, in all copies of a replicated one."""
-        self._memory.check_store(self.array, where, frame.task, self._op)
+        self._memory.check_store(self.array, where, self.array.everywhere(where), frame.task, self._op)
         place = self.array.everywhere(where)
         self._note_change(frame, place, tile)
         self.array.store(place, tile)

@@ -79,15 +79,15 @@ class MemoryState:
         if self.unread is not None:
             self.unread.loaded(array, where)
 
-    def check_store(self, array: Array, where: Where, task: Task, op: Operation) -> None:
-        """Refuse a second writer, and a store over elements that were not read."""
+    def check_store(self, array: Array, where: Where, copies: Where, task: Task, op: Operation) -> None:
+        """Refuse a second writer, and a store over elements that were not read; `copies` are those it goes to."""
         if self.trace is not None:
-            self.trace.accessed(op, array, array.everywhere(where), Access.Write)
-        self._settle(array, array.everywhere(where))
+            self.trace.accessed(op, array, copies, Access.Write)
+        self._settle(array, copies)
         if self._writes is not None:
             self._writes.stored(array, where, task, op)
         if self.unread is not None:
-            self.unread.stored(array, array.everywhere(where), task, op)
+            self.unread.stored(array, copies, task, op)
 
     def note_change(self, array: Array, where: Where, op: Operation) -> None:
         """Note that elements that were read change."""

@@ -62,6 +62,29 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
 """,
         OVERLAPS,
     ),
+    "sums to which several tasks of a rank contribute": (
+        """
+kernel k(X: bf16[H, M, N], C: bf16[N].shard(0), R: f32[M].replicate(), Z: i32[8].replicate(), I: i32[M]):
+    for h, m, n in tasks(H, blocks(M, 16), blocks(N, 16)):
+        C[n] += rowsum(X[h, m, n].T)
+        R[m] += rowsum(X[h, m, n])
+    for m in tasks(blocks(M, 16)):
+        Z[:] += rowsum(where(positions(8) == I[m] % 8, 1, 0))
+""",
+        ("", "none", "intra_sm", "inter_sm"),
+    ),
+    "one number that all ranks get, and go on with": (
+        """
+kernel k(G: f32[M, N], Y: f32[M, N], norm: f32[1].replicate().scratch(), last: f32[1].replicate()):
+    for m, n in tasks(blocks(M, 16), N):
+        norm[0] += rowsum(G[m, n] * G[m, n])
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = G[m, n] * min(1.0, 3.0 / sqrt(norm[0]))
+    for i in tasks(1):
+        last[0] += norm[0]
+""",
+        ("", "none", "intra_sm", "inter_sm"),
+    ),
     "a sum whose sharded dimension has blocks of one": (
         """
 kernel k(A: f32[H, M], C: f32[H, M].shard(0)):
@@ -359,6 +382,8 @@ NOT_COPIED = {
     "a sum of matmuls that the next phase reads",
     "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",
+    "one number that all ranks get, and go on with",
+    "sums to which several tasks of a rank contribute",
 }
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""
 

@@ -19,6 +19,8 @@ def block_of(index: SSAValue) -> SSAValue:
 def covers(index: SSAValue, dim: Dim) -> bool:
     """Whether an index takes every value that its dimension has, one for each task."""
     made = block_of(index).owner
+    if dim == 1 and constant_of(index) == 0:
+        return True
     if not isinstance(made, BlockOp):
         return isinstance(index, BlockArgument) and _is_extent(task_count(index), dim)
     if any(bound is not None for bound in (made.shard, made.start, made.stop)):

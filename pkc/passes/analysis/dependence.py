@@ -96,6 +96,14 @@ def is_one(count: SSAValue) -> bool:
     return isinstance(owner.block.of, int) and owner.block.of <= owner.block.extent
 
 
+def defined_outside(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is there before an operation begins, and follows from no memory."""
+    return not any(
+        isinstance(found.owner, ReadOp | LoadOp | GatherOp | ReduceOp) or op.is_ancestor(maker(found))
+        for found in sources([value])
+    )
+
+
 _NOTHING: Mapping[SSAValue, SSAValue] = MappingProxyType({})
 
 

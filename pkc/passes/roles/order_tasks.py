@@ -134,7 +134,7 @@ def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:
         first = tasks.body.block.first_op
         assert first is not None
         before(first, [ordered])
-        for op in blocks:
+        for op in [use.operation for use in index.uses if use.operation is not ordered]:
             op.operands = [ordered.result if operand is index else operand for operand in op.operands]
     return rotated
 

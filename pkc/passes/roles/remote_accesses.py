@@ -26,7 +26,8 @@ from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import Layout, PGLType
+from pkc.dialect.types import BlockType, Layout, PGLType
+from pkc.passes.analysis.covering import block_of
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
 
 ALL_REDUCE = "all_reduce"
@@ -177,9 +178,21 @@ def in_packets(op: Operation) -> bool:
 
 
 def is_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
-    """Whether every rank adds up every tile itself, as the schedule may say of sums that all ranks get."""
-    wanted = kernel.schedule.get(ALL_REDUCE) == StringAttr("one_shot")
-    return wanted and is_pgl(op.array, Layout.Replicate) and planned(op) == "inter_sm"
+    """Whether every rank adds up every tile itself, as the schedule may say of sums that all ranks get, and as there is
+    no other way if no dimension can be divided among owners."""
+    if not is_pgl(op.array, Layout.Replicate):
+        return False
+    if divided_along(op) is None:
+        return planned(op) != "copy_engine"
+    return kernel.schedule.get(ALL_REDUCE) == StringAttr("one_shot") and planned(op) == "inter_sm"
+
+
+def divided_along(op: AccumulateOp) -> int | None:
+    """The dimension by which the tiles of a sum are divided among the owners: the sharded one, or the first with
+    blocks of a dimension that is no constant."""
+    places = [shard_of(op.array)] if is_pgl(op.array, Layout.Shard) else range(len(op.indices))
+    kinds = {place: block_of(op.indices[place]).type for place in places}
+    return next((at for at, kind in kinds.items() if isinstance(kind, BlockType) and isinstance(kind.of, str)), None)
 
 
 def shard_of(array: SSAValue) -> int:

@@ -18,7 +18,7 @@ from pkc.dialect.types import FLOATS, RANKS, BlockType, Layout, PGLType, SignalT
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.covering import block_of, covers
-from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
+from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, is_one, sources, task_count
 from pkc.passes.build import (
     add_parameter,
     add_role,
@@ -37,11 +37,11 @@ from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.remote_accesses import (
     REMOTE,
     array_name,
+    divided_along,
     idle_tasks,
     in_packets,
     is_one_shot,
     planned,
-    shard_of,
     sums,
 )
 from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
@@ -99,7 +99,7 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     name = array_name(op.array)
     _check(name, op)
     mark_fresh(kernel, op.array)
-    split = _split(name, op)
+    split = divided_along(op)
     kind = array_type(op.array)
     indices = tuple(op.indices)
     whole = planned(op) == "none"
@@ -107,10 +107,13 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     groups = groups_along(kind.dimensions, indices, places)
     copied = planned(op) == "copy_engine"
     one_shot = is_one_shot(kernel, op)
-    if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
+    if split is None and not one_shot:
+        raise _refused(name, op, "the dimension to divide among its owners has no blocks")
+    if split is not None and is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
         follow_shards(kernel, block_type(block_of(indices[split])).of)
     dims = (*(2,) * in_packets(op), RANKS, *kind.dimensions)
-    layout = (Layout.Replicate, None) if one_shot else (Layout.Shard, len(dims) - len(kind.dimensions) + split)
+    first = len(dims) - len(kind.dimensions)
+    layout = (Layout.Replicate, None) if split is None or one_shot else (Layout.Shard, first + split)
     slots = add_parameter(kernel, f"{name}.slots", PGLType(dims, kind.element_type, *layout), op.location)
     more = (RANKS,) * copied + (2,) * in_packets(op)
     arrived_type = SignalType((*more, *groups.type.extents)) if more else groups.type
@@ -124,7 +127,7 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
 def _check(name: str, op: AccumulateOp) -> None:
     if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
         raise _refused(name, op, "it is summed by more than one statement")
-    if idle_tasks(op):
+    if any(count is None or not is_one(count) for count in map(task_count, idle_tasks(op))):
         raise _refused(name, op, "several tasks of a rank contribute to one tile")
     counts = [count for tasks in enclosing_tasks(op) for count in tasks.counts]
     if any(differs_by_rank(value) for value in sources([*op.indices, *counts])):
@@ -139,50 +142,47 @@ def _refused(name: str, op: AccumulateOp, reason: str) -> PkcError:
     return PkcError(errors.CannotStageSum(span_of(op.location), name, reason))
 
 
-def _split(name: str, op: AccumulateOp) -> int:
-    """The dimension by which tiles are divided among the owners: the sharded one, or the first with blocks."""
-    places = [shard_of(op.array)] if is_pgl(op.array, Layout.Shard) else range(len(op.indices))
-    for place in places:
-        kind = block_of(op.indices[place]).type
-        if isinstance(kind, BlockType) and isinstance(kind.of, str):
-            return place
-    raise _refused(name, op, "the dimension to divide among its owners has no blocks")
-
-
 def _varies(index: SSAValue) -> bool:
     return not isinstance(index.type, BlockType) or isinstance(index.type.of, str)
 
 
-def _contribute(op: AccumulateOp, split: int, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument) -> None:
+def _contribute(
+    op: AccumulateOp, split: int | None, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument
+) -> None:
     """In place of the sum: store to this rank's slot at the owner, or at all ranks, and signal its counter there."""
     indices = tuple(op.indices)
-    block = block_of(indices[split])
-    rank, one, owner = RankOp(), constant(1), OwnerOp(block)
+    rank, one = RankOp(), constant(1)
+    owners = [] if split is None else [OwnerOp(block_of(indices[split]))]
     address, counter = counter_ops([indices[place] for place in groups.places])
     turn = turn_ops() if in_packets(op) else []
     half = [made.results[0] for made in turn[-1:]]
     counter = [*half, *counter]
     store = StoreOp(op.tile, slots, (*half, rank.result, *indices))
     announce: Operation
-    if is_pgl(slots, Layout.Replicate):
+    if split is None or is_pgl(slots, Layout.Replicate):
         announce = SignalAllOp(arrived, counter, one)
     elif straddles(indices[split]):
-        last = OwnerOp(block, last=True)
+        last = OwnerOp(block_of(indices[split]), last=True)
         address.append(last)
-        announce = SignalAllOp(arrived, counter, one, first=owner.result, last=last.result)
+        announce = SignalAllOp(arrived, counter, one, first=owners[0].result, last=last.result)
     elif planned(op) != "copy_engine":
-        announce = SignalOp(arrived, counter, owner, one)
+        announce = SignalOp(arrived, counter, owners[0], one)
     else:
         # The copy engine that moves the tile announces it too: both get the plan.
-        announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
+        announce = RaiseOp(arrived, (rank.result, *counter), owners[0], one)
         store.attributes[REMOTE] = announce.attributes[REMOTE] = op.attributes[REMOTE]
-    before(op, [rank, one, owner, *turn, *address, store, announce])
+    before(op, [rank, one, *owners, *turn, *address, store, announce])
     op.detach()
     op.erase()
 
 
 def _add_up(
-    kernel: KernelOp, op: AccumulateOp, split: int, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument
+    kernel: KernelOp,
+    op: AccumulateOp,
+    split: int | None,
+    groups: TileGroups,
+    slots: BlockArgument,
+    arrived: BlockArgument,
 ) -> None:
     """The communicator: wait for all contributions to a tile, add them up, store the sum."""
     role_body = add_role(kernel, Role.Communicator, op)
@@ -201,14 +201,14 @@ def _add_up(
     tasks = append(role_body, TasksOp(list(counts.values()), Region(body)), location)
     indices = [copy_value(body, index, known) for index in op.indices]
     one_shot = is_pgl(slots, Layout.Replicate)
-    straddling = straddles(op.indices[split]) and not one_shot
+    straddling = split is not None and straddles(op.indices[split]) and not one_shot
     at_group = body
     half = [made.results[0] for made in turn[-1:]]
     counter = [] if straddling else [*half, *_counter(body, op, [indices[place] for place in groups.places])]
-    chunks = 1 if comm_sms(kernel) else _chunks(op, split)
-    if chunks > 1:
+    chunks = 1 if comm_sms(kernel) or split is None else _chunks(op, split)
+    if split is not None and chunks > 1:
         indices[split] = _in_chunks(tasks, indices[split], chunks)
-    if straddling:
+    if split is not None and straddling:
         at_group, tile = _overlapped(body, op, split, indices)
         counter = _counter(at_group, op, [tile if place == split else indices[place] for place in groups.places])
     narrow = _chunk_type(tile_type(op.tile), chunks)
@@ -249,15 +249,21 @@ def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValu
 
 
 def tasks_of_owner(
-    role_body: Block, op: AccumulateOp | StoreOp, split: int, rank: SSAValue | None
+    role_body: Block, op: AccumulateOp | StoreOp, split: int | None, rank: SSAValue | None
 ) -> tuple[Block, Known, dict[BlockArgument, SSAValue]]:
     """The tasks of the tiles that a rank owns, or of all: their body, what stands there for the values of the
     contribution, and how many values each task index takes."""
+    counts: dict[BlockArgument, SSAValue] = {}
+    outside: Known = {}
+    if split is None:
+        for tasks in reversed(enclosing_tasks(op)):
+            for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+                counts[index] = copy_value(role_body, count, outside)
+        body = Block(arg_types=[IndexType()] * len(counts))
+        return body, dict(zip(counts, body.args, strict=True)), counts
     made = block_of(op.indices[split]).owner
     assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
     kind, sharded = block_type(made.result), made.sharded is not None
-    counts: dict[BlockArgument, SSAValue] = {}
-    outside: Known = {}
     for tasks in reversed(enclosing_tasks(op)):
         for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
             if index is made.index:

@@ -76,14 +76,14 @@ def _join(block: Block) -> None:
         after = last.setdefault(place, op)
         if after is op:
             continue
-        total = AddOp(_wide(op, after), _wide(after, after))
+        total = AddOp(unrounded(op, after), unrounded(after, after))
         _insert(total, after)
         after.operands[0] = _stored(total.result, tile_type(after.tile), after)
         op.detach()
         op.erase()
 
 
-def _wide(op: AccumulateOp, place: Operation) -> SSAValue:
+def unrounded(op: AccumulateOp, place: Operation) -> SSAValue:
     """What is contributed, in f32 or i32; as it was before it was rounded to the array's type."""
     made, kind = op.tile.owner, tile_type(op.tile)
     if isinstance(made, CastOp) and tile_type(made.tile).element_type == f32:
@@ -116,7 +116,7 @@ def _lift(op: AccumulateOp, loop: scf.ForOp) -> bool:
     for other in moved:
         other.detach()
         around.insert_op_before(other, loop)
-    wide = _wide(op, op)
+    wide = unrounded(op, op)
     kind, stored = tile_type(wide), tile_type(op.tile)
     total = body.insert_arg(kind, len(body.args))
     added = AddOp(total, wide)

@@ -148,7 +148,7 @@ class _Split:
             if isinstance(block.owner, BlockOp):
                 found.add(block.owner.index)
         rest = [index for index in tasks.body.block.args if index not in found]
-        more = [_most(tasks.counts[index.index]) for index in rest]
+        more = [most(tasks.counts[index.index]) for index in rest]
         if None in more:
             raise self._refused(loop, "the number of these tasks does not follow from dimensions")
         return _Place((*(dim for dim in more if dim is not None), *dims), (*rest, *indices))
@@ -261,7 +261,7 @@ def _added(loop: scf.ForOp, carried: int) -> SSAValue:
     return last.operands[carried]
 
 
-def _most(count: SSAValue) -> Dim | None:
+def most(count: SSAValue) -> Dim | None:
     """A dimension that is at least as long as one index of tasks has values."""
     made = count.owner
     if isinstance(made, DimOp):

@@ -47,6 +47,12 @@ def _on_tiles(op: Operation) -> bool:
 def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRole, Sequence[Operation]], None]) -> None:
     """Loops over the chunks: by 16 bytes at once where each chunk exists wholly or not at all, else by elements."""
     emit = role.emit
+    if not _has_tiles(ops):
+        role.threads.flat = False
+        with emit.when(emit.compare("eq", role.threads.thread, role.threads.start)):
+            lower_ops(role, ops)
+        role.threads.flat = True
+        return
     shape = _shape(role, ops)
     whole = _whole_chunks(role, ops)
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
@@ -62,6 +68,12 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
                 lower_ops(role, ops)
         role.chunk, role.unroll = None, 1
     role.vectors = False
+
+
+def _has_tiles(ops: Sequence[Operation]) -> bool:
+    """Whether a tile has more than one element; single ones are one thread's."""
+    kinds = [result.type for op in ops for inner in op.walk() for result in inner.results]
+    return any(isinstance(kind, TileType) and kind.rank for kind in kinds)
 
 
 def _chunks_at_once(most: int, room: int, total: int, threads: int) -> int:

@@ -29,6 +29,8 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
     if kind.rank > 2:
         raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
     rows = fragment.rows * fragment.warpgroups
+    if not kind.rank:
+        return fragment
     if not rows:
         raise CannotLowerError(origin(value), "tiles in the registers of a role without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes

@@ -1,0 +1,188 @@
+"""The pass `pk-collect-sums`: what several tasks of a rank contribute to one tile is added up in a phase of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, BlockArgument, Region, SSAValue
+
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
+from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.elementwise import AddOp
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.reductions import RowSumOp
+from pkc.dialect.tile import CastOp, ClipOp, FullOp, tile_type
+from pkc.dialect.types import FLOATS, BlockType, Dim, PrivateType, TileType, dtype_name
+from pkc.passes.analysis.dependence import defined_outside, enclosing_tasks, is_one, sources, task_count
+from pkc.passes.build import add_parameter, append, before, constant
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import Known, copy_value
+from pkc.passes.tile.lift_sums import unrounded
+from pkc.passes.tile.split_loops import most
+from pkc.remarks import missed
+
+_TOGETHER = 1024
+"""Numbers that are added up at once, where each task contributes one."""
+
+
+class CollectSums(KernelPass):
+    """Let each rank contribute once to each tile of a sum over ranks, however many of its tasks have a share of it.
+
+    A task stores its share in f32, or i32, in memory of its rank, which has a place for each task. A phase behind it
+    adds up the shares of each tile, in the order of the tasks, and contributes the sum. So results are bit-equal from
+    run to run. Shares of one number each lie side by side, and are added up as rows.
+
+    What is left, for whoever derives roles to refuse, or to add in no order: shares in loops and branches, and tasks
+    whose number does not follow from dimensions.
+
+    Before:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          pk.accumulate %t, %S[%n : !pk.block<N by 64>] : !pk.tile<64xf32>, !pk.pgl<[N], f32, replicate>
+        }
+
+    After:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          pk.store %t, %S_shares[%i, %n : ...] : !pk.tile<64xf32>, !pk.private<[M, N], f32>
+        }
+        pk.tasks (%j) in (%columns) {
+          %sum = scf.for %i = %zero to %rows step %one iter_args(%total = %zeros) -> (!pk.tile<64xf32>) {
+            %share = pk.load %S_shares[%i, %n : ...] : ...
+            %next = pk.add %total, %share : !pk.tile<64xf32>
+            scf.yield %next : !pk.tile<64xf32>
+          }
+          pk.accumulate %sum, %S[%n : !pk.block<N by 64>] : ...
+        }
+    """
+
+    name = "pk-collect-sums"
+
+    def run(self, kernel: KernelOp) -> None:
+        if kernel.in_any_order or kernel.roles:
+            return
+        for op in [op for op in kernel.walk() if isinstance(op, AccumulateOp)]:
+            found = _shares(op)
+            if found is not None:
+                _collect(kernel, op, found)
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """The task indices by which shares of a tile differ, with a dimension that is at least as long as each has values;
+    those that say which tile it is; the outermost tasks."""
+
+    keys: list[BlockArgument]
+    dims: list[Dim]
+    others: list[BlockArgument]
+    top: TasksOp
+
+
+def _shares(op: AccumulateOp) -> _Shares | None:
+    """Who contributes to a tile; None if one task does, or if they cannot be told apart."""
+    tasks = enclosing_tasks(op)
+    if not tasks or op.parent_op() is not tasks[0]:
+        return None
+    if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
+        return None
+    known = sources(op.indices)
+    indices = [index for around in reversed(tasks) for index in around.body.block.args]
+    keys = [index for index in indices if index not in known and not is_one(_count(index))]
+    dims = [most(_count(index)) for index in keys]
+    found = [dim for dim in dims if dim is not None]
+    if not keys or len(found) < len(dims):
+        return None
+    if not all(defined_outside(_count(index), tasks[-1]) for index in indices):
+        return None
+    return _Shares(keys, found, [index for index in indices if index in known], tasks[-1])
+
+
+def _count(index: BlockArgument) -> SSAValue:
+    count = task_count(index)
+    assert count is not None
+    return count
+
+
+def _collect(kernel: KernelOp, op: AccumulateOp, shares: _Shares) -> None:
+    array = op.array
+    assert isinstance(array, BlockArgument)
+    share = unrounded(op, op)
+    kind, name, keys = tile_type(share), kernel.argument_name(array), list(shares.keys)
+    of_array = array_type(array).dimensions
+    dims = (*shares.dims, *of_array) if kind.rank else (*of_array, *shares.dims)
+    memory = add_parameter(kernel, f"{name}.shares", PrivateType(dims, kind.element_type), op.location)
+    size = " x ".join(map(str, (*dims, dtype_name(kind.element_type))))
+    how = f"each task stores its share of `{name}`, {size} of each rank in all, which a phase adds up in order"
+    missed(CollectSums.name, op, f"{how}: `deterministic=False` adds them where they live")
+    at = [*keys, *op.indices] if kind.rank else [*op.indices, *keys]
+    before(op, [StoreOp(share, memory, at)])
+    _add_up(op, shares, memory, kind)
+    op.detach()
+    op.erase()
+
+
+def _add_up(op: AccumulateOp, shares: _Shares, memory: SSAValue, kind: TileType) -> None:
+    """Tasks, one for each tile, that add up its shares and contribute the sum."""
+    location, one = op.location, constant(1)
+    counts = [_count(index) for index in shares.others] or [one.result]
+    body = Block(arg_types=[IndexType()] * len(counts))
+    known: Known = dict(zip(shares.others, body.args, strict=False))
+    indices = [copy_value(body, index, known) for index in op.indices]
+    zero = append(body, FullOp(0 if kind.element_type not in FLOATS else 0.0, kind), location)
+    total = _Nest(op, memory, indices, kind, shares.dims).sum(
+        body, [_count(key) for key in shares.keys], [], zero.result
+    )
+    stored = tile_type(op.tile).element_type
+    if stored != kind.element_type:
+        total = append(body, CastOp(total, stored), location).result
+    append(body, AccumulateOp(total, op.array, indices), location)
+    tasks = TasksOp(counts, Region(body))
+    around = shares.top.parent
+    assert around is not None
+    for made in (tasks, one):
+        made.location = location
+        around.insert_op_after(made, shares.top)
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """The loops over the shares of one tile, which lies at `indices`."""
+
+    op: AccumulateOp
+    memory: SSAValue
+    indices: Sequence[SSAValue]
+    kind: TileType
+    dims: Sequence[Dim]
+
+    def sum(self, block: Block, counts: Sequence[SSAValue], at: Sequence[SSAValue], total: SSAValue) -> SSAValue:
+        """Append to a block what adds to a total all shares of the first keys that `at` has; the new total."""
+        location = self.op.location
+        if not counts:
+            share = append(block, LoadOp(self.memory, [*at, *self.indices]), location)
+            return append(block, AddOp(total, share.result), location).result
+        if len(counts) == 1 and not self.kind.rank:
+            return self._row(block, counts[0], at, total)
+        body = Block(arg_types=[IndexType(), self.kind])
+        inner = self.sum(body, counts[1:], [*at, body.args[0]], body.args[1])
+        return self._loop(block, counts[0], body, inner, total)
+
+    def _row(self, block: Block, count: SSAValue, at: Sequence[SSAValue], total: SSAValue) -> SSAValue:
+        """The same of numbers side by side, many at once."""
+        location, dim = self.op.location, self.dims[-1]
+        kind = BlockType(dim, min(dim, _TOGETHER) if isinstance(dim, int) else _TOGETHER)
+        number = append(block, BlockCountOp(kind, stop=count), location)
+        body = Block(arg_types=[IndexType(), self.kind])
+        place = append(body, BlockOp(body.args[0], kind, stop=count), location).result
+        row = append(body, LoadOp(self.memory, [*self.indices, *at, place]), location).result
+        row = append(body, ClipOp(row, place, 0, 0.0 if self.kind.element_type in FLOATS else 0), location).result
+        added = append(body, AddOp(body.args[1], append(body, RowSumOp(row), location).result), location)
+        return self._loop(block, number.result, body, added.result, total)
+
+    def _loop(self, block: Block, count: SSAValue, body: Block, inner: SSAValue, total: SSAValue) -> SSAValue:
+        location = self.op.location
+        append(body, scf.YieldOp(inner), location)
+        zero, one = (append(block, constant(value), location).result for value in (0, 1))
+        return append(block, scf.ForOp(zero, count, one, [total], body), location).results[0]
