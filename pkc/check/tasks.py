@@ -71,10 +71,12 @@ def _same(
     """Compare the tasks of two roles of a CTA that go through channels, in the phases or sets in which both have
     some.
 
-    An index that only one of the two reorders is not compared.
+    An index that only one of the two reorders is not compared. A role that has no tasks passes on what all tasks share.
     """
     both = [[visit for visit in warp_role.visits if visit[0] in passing] for warp_role in (one, other)]
     ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
+    if not ours or not theirs:
+        return
     if ours != theirs and ours & theirs:
         both = [[visit for visit in visits if passing[visit[0]] in ours & theirs] for visits in both]
     if any(PART in visit[0].attributes for visits in both for visit in visits):

@@ -80,11 +80,13 @@ from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
+from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets import DEFAULT
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
     Cse(),  # equal blocks become one value, by which the patterns after it know them
+    WrapStatements(),  # equal values are one; all that follows knows of tasks alone
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
     SimplifyArithmetic(),  # equal constants are one value; at this level alone, whose bits the others keep

@@ -97,6 +97,19 @@ kernel k(X: f32[M, N].shard(1), T: i32[L, P], Y: f32[L, P, N]):
             " kernel",
         ),
     ],
+    "pk-collect-sums": [
+        (
+            """
+kernel k(X: f32[M, N], S: bf16[N].replicate()):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        S[n] += rowsum(X[m, n].T)
+""",
+            "",
+            3,
+            "pk.accumulate: each task stores its share of `S`, M x N x f32 of each rank in all, which a phase adds up"
+            " in order: `deterministic=False` adds them where they live",
+        ),
+    ],
     "pk-drop-prints": [
         (
             SUM.format(layout="shard(0)", rows=64) + "        print(start(m))\n",
@@ -396,6 +409,7 @@ ELSEWHERE = {
 
 NOTHING = {
     "pk-attach-target": "names the target",
+    "pk-wrap-statements": "wraps what it can, and the rest is refused (PK431)",
     "pk-expand-reduce": "writes out every sum",
     "pk-expand-barriers": "writes out every barrier, or refuses it",
     "pk-stage-packets": "stages what pk-plan-packets, which says why, has planned",

@@ -85,6 +85,26 @@ kernel k(G: f32[M, N], Y: f32[M, N], norm: f32[1].replicate().scratch(), last: f
 """,
         ("", "none", "intra_sm", "inter_sm"),
     ),
+    "statements before, between and behind tasks": (
+        """
+kernel k(X: f32[M, N], P: f32[M].scratch(), Y: f32[M, N], L: f32[1], Z: f32[8], S: f32[1].replicate()):
+    Z[:] = cast(positions(8), f32)
+    for m in tasks(blocks(M, 16)):
+        s = zeros(f32, m)
+        for n in blocks(N, 16):
+            s += rowsum(X[m, n])
+        P[m] = s
+    total = zeros(f32)
+    for m in blocks(M, 16):
+        total += rowsum(P[m])
+    mean = total / cast(M, f32)
+    L[0] = mean
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = X[m, n] - mean
+    S[0] += mean
+""",
+        ("", "none", "intra_sm", "inter_sm"),
+    ),
     "a sum whose sharded dimension has blocks of one": (
         """
 kernel k(A: f32[H, M], C: f32[H, M].shard(0)):
@@ -383,6 +403,7 @@ NOT_COPIED = {
     "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",
     "one number that all ranks get, and go on with",
+    "statements before, between and behind tasks",
     "sums to which several tasks of a rank contribute",
 }
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""

@@ -1,0 +1,54 @@
+// What a program does outside of tasks is a phase of one task.
+// RUN: pkc-opt %s -p pk-wrap-statements --split-input-file --verify-diagnostics | filecheck %s
+
+// What writes between two tasks gets tasks of its own; what tasks behind it need, they read themselves.
+// CHECK-LABEL: pk.kernel @between
+// CHECK: pk.tasks (%i) in (%rows) {
+// CHECK-NOT: pk.load
+// CHECK: pk.store %{{.*}}, %P
+// CHECK: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[ONE]]) {
+// CHECK: %[[S:.*]] = pk.load %P[
+// CHECK: %[[T:.*]] = pk.add %[[S]], %[[S]]
+// CHECK: pk.store %[[T]], %L
+// CHECK: pk.tasks (%j) in (%rows) {
+// CHECK: %[[S:.*]] = pk.load %P[
+// CHECK-NEXT: %[[T:.*]] = pk.add %[[S]], %[[S]]
+// CHECK: pk.store %[[T]], %Q[%j
+// CHECK-NOT: pk.load
+pk.kernel @between(%P: !pk.private<[M], f32> {pk.name = "P"}, %L: !pk.private<[1], f32> {pk.name = "L"}, %Q: !pk.private<[M], f32> {pk.name = "Q"}) attributes {schedule = {}} {
+  %rows = pk.dim "M"
+  %zero = arith.constant 0 : index
+  pk.tasks (%i) in (%rows) {
+    %x = pk.full 1.0 : f32 : !pk.tile<f32>
+    pk.store %x, %P[%i : index] : !pk.tile<f32>, !pk.private<[M], f32>
+  }
+  %s = pk.load %P[%zero : index] : !pk.private<[M], f32> -> !pk.tile<f32>
+  %t = pk.add %s, %s : !pk.tile<f32>
+  pk.store %t, %L[%zero : index] : !pk.tile<f32>, !pk.private<[1], f32>
+  pk.tasks (%j) in (%rows) {
+    pk.store %t, %Q[%j : index] : !pk.tile<f32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// The tasks write what was read before them: nothing changes.
+// CHECK-LABEL: pk.kernel @written
+// CHECK: pk.store
+// CHECK: %[[S:.*]] = pk.load %P[
+// CHECK-NEXT: pk.tasks
+// CHECK-NOT: pk.load
+// CHECK: pk.store %[[S]], %P[
+pk.kernel @written(%P: !pk.private<[M], f32> {pk.name = "P"}) attributes {schedule = {}} {
+  %rows = pk.dim "M"
+  %zero = arith.constant 0 : index
+  pk.tasks (%i) in (%rows) {
+    %x = pk.full 1.0 : f32 : !pk.tile<f32>
+    pk.store %x, %P[%i : index] : !pk.tile<f32>, !pk.private<[M], f32>
+  }
+  %s = pk.load %P[%zero : index] : !pk.private<[M], f32> -> !pk.tile<f32>
+  pk.tasks (%j) in (%rows) {
+    pk.store %s, %P[%j : index] : !pk.tile<f32>, !pk.private<[M], f32>
+  }
+}
