@@ -509,6 +509,19 @@ kernel argmax(X: f32[M, 100], I: i32[M], Y: f32[M, 100]):
         I[m] = best
         Y[m, :] = where(best > positions(100), x, -1.0)
 """,
+    "group_norm": """\
+kernel group_norm(X: f32[M, 64], Y: f32[M, 64]):
+    for m in tasks(blocks(M, 16)):
+        x = X[m, :]
+        c = x - rowsum(rowsum(x)) / 1024.0
+        Y[m, :] = c * rsqrt(rowsum(rowsum(c * c)) / 1024.0 + 0.001) + rowmin(rowmax(x))
+""",
+    "sum_of_products": """\
+kernel sum_of_products(X: bf16[M, N], W: bf16[N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 8), blocks(N, 64)):
+        s = rowsum(X[m, n] * W[n])
+        Y[m, n] = X[m, n] * rowsum(s * s)
+""",
     "transpose_add": """\
 kernel transpose_add(X: bf16[N, M], Z: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

@@ -40,6 +40,7 @@ OFTEN = {
     "copy_n260",
     "transpose_add",
     "argmax",
+    "group_norm",
     "clip_norm",
     "batched_3axis",
     "softmax_odd_132_m1",

@@ -75,4 +75,10 @@ def shared_words(role: RoleOp, warp: int) -> int:
         arch = target_of(role).arch
         barriers = EXCHANGES * arch.mbarrier_bytes // arch.register_bytes
         return barriers + (EXCHANGES * ctas + 1) * (threads // warp)
-    return threads // warp if any(lanes_for(op, axes, threads, warp).count > warp for op in reducing) else 0
+    wide = any(lanes_for(op, axes, threads, warp).count > warp for op in reducing)
+    return threads // warp if wide or any(_reduces_rows(op, axes) for op in reducing) else 0
+
+
+def _reduces_rows(tasks: TasksOp, axes: Mapping[SSAValue, tuple[int, ...]]) -> bool:
+    """Whether what is reduced is one number for each row, of which other warps have others."""
+    return any(isinstance(op, RowReduction) and axes[op.tile] == (0,) for op in tasks.walk())

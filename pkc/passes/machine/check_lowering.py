@@ -27,7 +27,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
 from pkc.location import span_of
-from pkc.passes.analysis.dependence import maker, writes
+from pkc.passes.analysis.dependence import enclosing_tasks, maker, writes
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes, lies_across, tiles_of
@@ -248,7 +248,7 @@ def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: 
         hint = "numbers, not blocks, for the first axes"
         hint += f": `{first.of}` for `blocks({first.of}, {first.extent})`" if first is not None else ""
         yield _refused(op, target, f"a reduction of rows of a tile of {kind.rank} axes", hint, size_text(kind))
-    elif 1 not in axes.get(op.tile, (1,)):
+    elif 1 not in axes.get(op.tile, (1,)) and not all(map(is_spread, enclosing_tasks(op))):
         what = "a reduction of the result of a row reduction, or of a tile combined with one"
         hint = "store what is reduced first, and load it again in other `tasks`"
         yield _refused(op, target, what, hint, size_text(kind))

@@ -28,7 +28,7 @@ from pkc.dialect.types import f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import exchange, in_pairs, staging
+from pkc.passes.machine.lowering import exchange, in_pairs, row_results, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -222,6 +222,9 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
         return apply(emit, op, op.COMBINE, [a, b])
 
     target = allocate(role, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    if not source.fragment.columns and source.fragment.lanes:
+        row_results.reduce(role, op, source, target)
+        return
     if not source.fragment.columns:
         raise CannotLowerError(op, "a reduction of the result of a row reduction, or of a tile combined with one")
     if source.fragment.lanes:
@@ -305,7 +308,7 @@ def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: Regis
         if ACROSS in op.attributes:
             exchange.combine(role, op, max(1, fragment.lanes // role.threads.arch.warp), target, repeat)
         elif fragment.lanes > role.threads.arch.warp:
-            _combine_warps(role, op, fragment.lanes // role.threads.arch.warp, target, repeat)
+            row_results.combine_warps(role, op, target, repeat, warps=fragment.lanes // role.threads.arch.warp)
     role.tiles[op.result] = target
 
 
@@ -334,25 +337,6 @@ def _reduced_by_element(role: WarpRole, op: RowReduction, source: Value, repeat:
     for chain in range(1, chains):
         whole = apply(emit, op, op.COMBINE, [whole, emit.get(parts, chain)])
     return whole
-
-
-def _combine_warps(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, at: SSAValue) -> None:
-    """One word of shared memory for each warp: all have read the ones before when the next are written."""
-    emit, threads = role.emit, role.threads
-    barrier, real = threads.sync, target.element_type == f32
-    mine = emit.minus(threads.warp, threads.first)
-    words = emit.plus(role.launch.base, role.words)
-    emit.do(barrier)
-    with emit.when(emit.compare("eq", threads.lane, 0)):
-        bits = emit.value("bits_f32" if real else "bits_i32", emit.get(target.registers, at))
-        emit.do("store_shared_b32", emit.plus(words, emit.times(mine, 4)), bits)
-    emit.do(barrier)
-    first = emit.plus(words, emit.times(emit.over(mine, warps), 4 * warps))
-    for warp in range(warps):
-        bits = emit.value("load_shared_b32", emit.plus(first, 4 * warp))
-        found = emit.value("float_bits" if real else "int_bits", bits)
-        both = found if not warp else apply(emit, op, op.COMBINE, [emit.get(target.registers, at), found])
-        emit.set(both, target.registers, at)
 
 
 def _scalar(emit: Emitter, value: SSAValue) -> SSAValue:
