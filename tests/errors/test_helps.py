@@ -79,7 +79,10 @@ FOLLOWED: dict[str, Followed] = {
     "PK510-rows-of-rows": Followed(
         edits=(
             ("Y: f32[M, 64]", "T: f32[M].scratch(), Y: f32[M, 64]"),
-            ("total = rowsum(X[m, :])\n", "T[m] = rowsum(X[m, :])\n    for m in tasks(blocks(M, 64)):\n"),
+            (
+                "total = rowsum(X[m, :] @ W[:, :])\n",
+                "T[m] = rowsum(X[m, :] @ W[:, :])\n    for m in tasks(blocks(M, 64)):\n",
+            ),
             ("rowmax(total)", "rowmax(T[m])"),
         ),
         said="store what is reduced first",
