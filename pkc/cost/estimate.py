@@ -110,7 +110,9 @@ class _Estimator:
         link = max(one.link for one in found)
         whole = max(whole, self._enqueueing())
         stages = min(one.stages for one in found)
-        return replace(longest, total=whole, memory=memory, link=link, stages=stages, launch=rates.launch)
+        # Streams were measured behind one another: what is compared has what a launch then takes.
+        launch = rates.launch - longest.streamed * rates.launch_behind
+        return replace(longest, total=whole, memory=memory, link=link, stages=stages, launch=launch)
 
     def _phase(self, phase: Phase) -> Estimate:
         """One phase by itself."""
@@ -130,9 +132,10 @@ class _Estimator:
         each = max(task, rates.announce) if self._announced(phase) else task
         if not self._work.multiplies and any(store.packets for store in _stores(phase)):
             each += rates.load_latency / 2  # the threads that make packets load, too; of four warps some do meanwhile
-        main = (
-            (rounds - 1) * each + task + rates.load_latency + streams * (self._warpgroups(phase) - 1) * rates.warpgroup
-        )
+        if streams:
+            alone = self._alone(phase) + (self._warpgroups(phase) - 1) * rates.warpgroup
+            return replace(whole, total=max(rounds * task + alone, self._powered(phase)))
+        main = (rounds - 1) * each + task + rates.load_latency
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
             # A storer sends the next contribution after the last one has arrived and is announced.
@@ -156,14 +159,23 @@ class _Estimator:
         if not self._streams(phase):
             total = self._rates.task
             return total + sum(iteration.times * self._iteration(iteration, depth) for iteration in phase.iterations)
-        alone = self._rounds(phase) == 1 and not phase.uncertain
-        total = self._rates.column * max(mma.columns for iteration in phase.iterations for mma in iteration.mmas)
-        for iteration in phase.iterations:
-            if stream.is_stream(iteration):
-                multiplies = self._multiplies(iteration)
-                each = stream.nanoseconds(iteration, multiplies, depth, self._target, alone=alone)
-                total += iteration.times * each
-        return total
+        iteration, multiplies, active = self._streamed(phase)
+        return iteration.times * stream.nanoseconds(iteration, multiplies, depth, self._target, active)
+
+    def _streamed(self, phase: Phase) -> tuple[Iteration, float, float]:
+        """The iteration that streams, how long its MMAs take, and the share of SMs that have tasks."""
+        (iteration,) = (iteration for iteration in phase.iterations if stream.is_stream(iteration))
+        return iteration, self._multiplies(iteration, self._rates.boost), min(1.0, phase.tasks / self._sms)
+
+    def _alone(self, phase: Phase) -> float:
+        """Nanoseconds in which a stream loads its first stage, or multiplies its last, and nothing else."""
+        iteration, multiplies, active = self._streamed(phase)
+        return stream.arrives(iteration, self._target, active) + multiplies
+
+    def _powered(self, phase: Phase) -> float:
+        """Nanoseconds that power for so many MMAs takes, of all SMs together."""
+        flops = sum(iteration.times * sum(map(self._flops, iteration.mmas)) for iteration in phase.iterations)
+        return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
 
     def _stage(self, phase: Phase) -> int:
         loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
@@ -208,7 +220,7 @@ class _Estimator:
                 for load in iteration.loads
             ),
         )
-        multiplies = self._multiplies(iteration)
+        multiplies = self._multiplies(iteration, self._rates.clock)
         computes = self._computes(iteration)
         stores = 0.0 if self._work.multiplies else sum(map(self._storing, iteration.stores))
         if not iteration.loop:
@@ -219,11 +231,11 @@ class _Estimator:
         waits = rates.load_latency / max(1, depth - kept) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
-    def _multiplies(self, iteration: Iteration) -> float:
+    def _multiplies(self, iteration: Iteration, clock: float) -> float:
         """Nanoseconds of tensor cores, which read shared memory while TMA writes there."""
         cycles = sum(map(self._flops, iteration.mmas)) / self._rates.mma_flops
         shared = sum(load.stage_bytes for load in iteration.loads) + sum(map(self._operands, iteration.mmas))
-        return max(cycles, shared / self._rates.shared_bytes) / self._rates.clock
+        return max(cycles, shared / self._rates.shared_bytes) / clock
 
     def _storing(self, store: Store) -> float:
         """Nanoseconds of an SM for a tile that leaves it, for another rank more slowly."""

@@ -7,7 +7,7 @@ import math
 from pkc.cost.records import Iteration, Load
 from pkc.targets.target import Target
 
-_SHARPNESS = 8
+_SHARPNESS = 3
 """The power of the norm that stands for a maximum: of two things that take as long, neither hides the other wholly."""
 
 
@@ -17,21 +17,21 @@ def is_stream(iteration: Iteration) -> bool:
     return iteration.loop and bool(iteration.mmas) and by_tma and not iteration.dependent
 
 
-def nanoseconds(iteration: Iteration, multiplies: float, depth: int, target: Target, *, alone: bool) -> float:
-    """One iteration whose MMAs take `multiplies` nanoseconds, with `depth` stages. `alone`: each SM has one task, so
-    that the slowest tile counts, and not the mean."""
-    rates, loads = target.rates, arrives(iteration, target, alone=alone)
+def nanoseconds(iteration: Iteration, multiplies: float, depth: int, target: Target, active: float) -> float:
+    """One iteration whose MMAs take `multiplies` nanoseconds, with `depth` stages, while a share of `active` SMs have
+    tasks."""
+    rates, loads = target.rates, arrives(iteration, target, active)
     # MMAs in flight keep a stage until the next ones are issued.
     waits = rates.stream_latency + loads
     waits = waits / (depth - 1) if depth > 1 else waits + multiplies
-    return _most(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
+    return rates.stream_iteration + _most(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
 
 
-def arrives(iteration: Iteration, target: Target, *, alone: bool) -> float:
-    """Nanoseconds until all loads of an iteration have arrived, beside their latency."""
-    return sum(load.lines for load in iteration.loads) * target.rates.line + _at_edges(
-        iteration.loads, target, alone=alone
-    )
+def arrives(iteration: Iteration, target: Target, active: float) -> float:
+    """Nanoseconds until all loads of an iteration have arrived, beside their latency: the mean of all tasks."""
+    rates = target.rates
+    lines = sum(load.lines for load in iteration.loads) * rates.line
+    return lines * (1 - rates.line_shared * (1 - active)) + sum(_at_edges(load, target) for load in iteration.loads)
 
 
 def stages(iteration: Iteration, once: int, room: int, wanted: int, target: Target) -> int:
@@ -59,20 +59,10 @@ def lines_of(width: int, pitch: int, line: int) -> float:
     return sum(-(-(begin + width) // line) for begin in begins) / len(begins)
 
 
-def _at_edges(loads: list[Load], target: Target, *, alone: bool) -> float:
-    """What tiles at the edges of arrays take longer: rows that lie outside are filled with zeros."""
-    rates = target.rates
-    longer = [
-        (edge.outside * (load.box_rows * rates.outside_line - load.lines * rates.line), edge.blocks)
-        for load in loads
-        for edge in load.edges
-    ]
-    if not longer:
-        return 0.0
-    if alone:
-        worst = max(extra for extra, _ in longer)
-        return max(worst, 0.0) if any(blocks > 1 for _, blocks in longer) else worst
-    return sum(extra / max(1.0, blocks) for extra, blocks in longer)
+def _at_edges(load: Load, target: Target) -> float:
+    """What tiles at the edges of an array take longer: rows that lie outside are filled with zeros."""
+    longer = load.box_rows * target.rates.outside_line - load.lines * target.rates.line
+    return sum(edge.outside * longer / max(1.0, edge.blocks) for edge in load.edges)
 
 
 def _most(*times: float) -> float:

@@ -11,8 +11,11 @@ from pkc.targets.target import Target
 _AS_MUCH = 1.01
 """Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
 
-_AS_FAST = 1.02
-"""Times of streams that differ by less than this factor are as good as equal."""
+_AS_FAST = 1.001
+"""Times of streams that differ by less than this factor have the same limit, memory or power."""
+
+_AS_BUSY = 1.05
+"""Work for SMs that differs by less than this factor is as much where something else is the limit."""
 
 
 def better(
@@ -40,17 +43,12 @@ def _best_stream(
     """The fastest that compiles; among times as good as equal, as where memory is the limit, the one whose SMs are busy
     for the least time; then the one with the smallest stages: more of these hide what loads take when they are late.
     `now` is taken as it is."""
-    best = min(found.total - launch for found, _ in several)
-    least = min(found.busy for found, _ in several if found.total - launch <= _AS_FAST * best)
+    best = _AS_FAST * min(found.total - launch for found, _ in several)
+    least = _AS_BUSY * min(found.busy for found, _ in several if found.total - launch <= best)
 
     def preferred(one: Found) -> tuple[float, float, int, float]:
         found = one[0]
-        return (
-            max(found.total - launch, _AS_FAST * best),
-            max(found.busy, _AS_FAST * least),
-            found.stage,
-            found.total,
-        )
+        return max(found.total - launch, best), max(found.busy, least), found.stage, found.total
 
     order = sorted(several, key=preferred)
     return next((one for one in order if one is now or compiles(*one)), now)

@@ -83,7 +83,9 @@ class Rates:
     """How fast a GPU is, for estimates: what one SM does in a nanosecond, and how long single things take."""
 
     clock: float
-    """Cycles of an SM in a nanosecond, while all of them run MMAs."""
+    """Cycles of an SM in a nanosecond, while all of them run MMAs: more take more power than there is."""
+    boost: float
+    """The same while MMAs wait for what they multiply."""
     mma_flops: float
     """Floating-point operations of 16-bit MMAs that an SM completes in a cycle; twice as many of 8 bits."""
     lanes: float
@@ -107,13 +109,14 @@ class Rates:
     """Nanoseconds for each row of a TMA box that lies outside of its array, and is filled with zeros."""
     line: float
     """Nanoseconds for each line of the L2 cache that rows of TMA boxes touch, with loads of all SMs in flight."""
+    line_shared: float
+    """The share of these that fewer SMs would take less of, as many as they are fewer."""
     outside_line: float
     """The same of each row of at most 128 bytes that lies outside of its array."""
     least_iteration: float
     """Nanoseconds of an iteration for each MMA, whatever it loads: loader and consumer wait for one another."""
-    column: float
-    """Nanoseconds of a task for each column of accumulators that streamed operands add up to: they leave one after the
-    other."""
+    stream_iteration: float
+    """Nanoseconds of an iteration that streams operands beside its loads and MMAs."""
     warpgroup: float
     """Nanoseconds of a launch for each warpgroup of consumers beyond the first."""
     copied_chunks: float
@@ -148,6 +151,8 @@ class Rates:
     """Bytes of elements that the threads of a warp take from packets in a nanosecond."""
     launch: float
     """Nanoseconds of a launch without any work."""
+    launch_behind: float
+    """The same behind another launch, whose end hides the rest: beside it schedules of streams are compared."""
     engine_copy: float
     """Nanoseconds that each task of a copy engine takes beside its time on the link."""
     enqueue: float

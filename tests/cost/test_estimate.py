@@ -11,6 +11,7 @@ from statistics import NormalDist
 import pytest
 
 from pkc.cost.estimate import Estimate, estimate
+from pkc.cost.records import Work
 from pkc.dialect.words import JOINED
 from pkc.targets.arch import Rates
 from pkc.targets.sm_90a import TARGET
@@ -154,6 +155,26 @@ def test_lists_of_any_length_are_more_than_one_round_of_tasks_at_times() -> None
     deviation = 118 / math.sqrt(3 * 8)
     more, most = (NormalDist(118, deviation).cdf(bound) for bound in (132, 264))
     assert found.rounds == pytest.approx(1 + (1 - more) + (1 - most), abs=1 / 8)
+
+
+def test_streams_are_limited_by_power_by_lines_and_by_waits() -> None:
+    """MMAs of all SMs at the clock that power leaves; lines, of which fewer SMs get more each; what is loaded or
+    multiplied alone; and the barriers of each iteration."""
+    large = {"M": 8192, "N": 8192, "K": 8192}
+    flops = 2 * 8192**3 / 132 / H200.mma_flops
+    assert estimate(work("gemm", 1, large), 1, TARGET).total == pytest.approx(H200.launch + flops / H200.clock)
+
+    few, many = (work("gemm", 1, {"M": 64, "N": n, "K": 4096}, tile_M="64", tile_N="64") for n in (1024, 8192))
+
+    def taken(counted: Work, **rates: float) -> float:
+        found = estimate(counted, 1, at(replace(H200, memory_bytes=1e9, **rates)))
+        return found.total - found.launch
+
+    assert 1.03 * taken(few) < taken(many), "lines of 16 SMs and of 128"
+    assert taken(few, line_shared=0.0) == pytest.approx(taken(many, line_shared=0.0))
+    later = taken(many, stream_iteration=H200.stream_iteration + 10)
+    assert later - taken(many) == pytest.approx(10 * 4096 / 64)
+    assert taken(many, boost=H200.boost / 2) > 1.3 * taken(many)
 
 
 def test_nothing_to_do_takes_a_launch() -> None:

@@ -51,11 +51,13 @@ def test_as_fast_ones_keep_sms_free_and_have_large_tiles() -> None:
 
 
 def test_streams_need_no_gain() -> None:
-    """The fastest; of those that are as fast the one whose SMs are busy for least, then that of the smallest stage."""
-    assert taken(STREAM, replace(STREAM, total=97.0)) == 1
-    assert taken(STREAM, replace(STREAM, total=101.0, task=40.0)) == 1
-    assert taken(STREAM, replace(STREAM, total=103.0, task=40.0)) == 0
-    assert taken(STREAM, replace(STREAM, total=101.0, stage=16384)) == 1
+    """The fastest; where something else is the limit the one whose SMs are busy for least, then that of the smallest
+    stage."""
+    assert taken(STREAM, replace(STREAM, total=99.0)) == 1
+    assert taken(STREAM, replace(STREAM, total=100.05, task=40.0)) == 1
+    assert taken(STREAM, replace(STREAM, total=101.0, task=40.0)) == 0
+    assert taken(STREAM, replace(STREAM, task=48.0)) == 0
+    assert taken(STREAM, replace(STREAM, stage=16384)) == 1
     assert taken(STREAM, replace(STREAM, total=97.0), refused=1) == 0
     assert taken(replace(STREAM, total=10.0, stages=0), STREAM) == 1, "without a stage it does not count"
     assert taken(replace(STREAM, stages=0)) == 0

@@ -41,6 +41,7 @@ all kinds and sizes that are measured spills with 0.42 of `kept` and more, and d
 
 H200 = Rates(
     clock=1.5,
+    boost=1.98,
     mma_flops=4096,
     # CUDA C++ Programming Guide, throughput of native arithmetic instructions.
     lanes=128,
@@ -52,15 +53,17 @@ H200 = Rates(
     load_bytes=85,
     load_row=1.0,
     outside_row=4.3,
-    # All tiles of four kernels at 112 shapes on one H200, launches one after the other.
-    line=1.18,
-    outside_line=2.5,
-    least_iteration=193,
-    column=3.5,
-    warpgroup=200,
+    # 1239 times of three kernels at 90 shapes on one H200, launches one after the other, with other stages and
+    # warpgroups too (bench/results/schedules/regret_*_x1.json).
+    line=0.74,
+    line_shared=0.33,
+    outside_line=3.3,
+    least_iteration=85,
+    stream_iteration=48,
+    warpgroup=650,
     copied_chunks=44,
     load_latency=1000,
-    stream_latency=850,
+    stream_latency=240,
     memory_bytes=4300,
     link_bytes=311,
     iteration=15,
@@ -74,6 +77,7 @@ H200 = Rates(
     packet_row=60,
     receive_bytes=1.5,
     launch=6000,
+    launch_behind=2400,
     engine_copy=4500,
     enqueue=3000,
     while_fetching=0.13,
