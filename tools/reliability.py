@@ -25,6 +25,8 @@ from pkc.cli.main import main as pkc
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from tests.check.more_right import MORE_RIGHT
+from tests.check.more_wrong import MORE_WRONG
 from tests.check.protocols import RIGHT, WRONG
 from tests.litmus.__main__ import main as compare
 from tests.litmus.published.__main__ import FOLDERS
@@ -70,13 +72,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def protocols() -> bool:
     """Programs that an author could write: wrong ones found for their reason, right ones accused."""
+    all_wrong, all_right = WRONG | MORE_WRONG, RIGHT | MORE_RIGHT
     missed = [
-        name for name, wrong in WRONG.items() if not _is_found(wrong.text, wrong.ranks, wrong.options, wrong.codes)
+        name for name, wrong in all_wrong.items() if not _is_found(wrong.text, wrong.ranks, wrong.options, wrong.codes)
     ]
-    cases = [(name, ranks) for name, right in RIGHT.items() for ranks in right.ranks]
-    accused = [f"{name}, {ranks} ranks" for name, ranks in cases if _says(RIGHT[name].text, ranks, RIGHT[name].options)]
-    print(f"wrong protocols found: {len(WRONG) - len(missed)} of {len(WRONG)}")
-    print(f"right protocols accused: {len(accused)} of {len(cases)} ({len(RIGHT)} on several numbers of ranks)")
+    cases = [(name, ranks) for name, right in all_right.items() for ranks in right.ranks]
+    accused = [
+        f"{name}, {ranks} ranks" for name, ranks in cases if _says(all_right[name].text, ranks, all_right[name].options)
+    ]
+    print(f"wrong protocols found: {len(all_wrong) - len(missed)} of {len(all_wrong)}")
+    print(f"right protocols accused: {len(accused)} of {len(cases)} ({len(all_right)} on several numbers of ranks)")
     for name in (*missed, *accused):
         print(f"- {name}")
     return not missed and not accused

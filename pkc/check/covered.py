@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
 from pkc.check import static_errors as errors
 from pkc.check.progress import Progress
-from pkc.check.trace import Counter, counter_name, of_channel
+from pkc.check.trace import Counter, WarpRole, counter_name, of_channel
 from pkc.diagnostics import Diagnostic, Label
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, channel_of
@@ -16,13 +16,26 @@ from pkc.dialect.types import SignalType
 from pkc.location import span_of
 
 
-def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
+def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:
     """Findings after a launch that came to its end.
 
     Every wait is for all signals that its counter has got by the end of the launch, so that no wait ends early. Of
     counters that a launch resets, in protocols written by hand, some signals may be awaited first and the rest later,
-    and what is awaited on more ranks may be of no use on so many.
+    and what is awaited on more ranks may be of no use on so many. Signals there may also follow from the end of a wait,
+    as credits do of which the last are for nobody: what such a wait orders is for the simulation.
     """
+    held: dict[tuple[Operation, int], Progress] = {}
+
+    def answered(counter: Counter, sent: int, wanted: int, wait: Operation) -> bool:
+        """Whether some of the signals come only after the wait has ended."""
+        if counter not in progress.reset:
+            return False
+        if (wait, wanted) not in held:
+            held[wait, wanted] = progress.without(wait, wanted, warp_roles)
+        answers = held[wait, wanted].reached(counter) < sent
+        progress.partial |= {wait} if answers else set()
+        return answers
+
     awaited_names = {name for name, _, _ in progress.awaited}
     for counter, op in progress.sent.items():
         sent, awaited = progress.reached(counter), progress.awaited.get(counter, {})
@@ -35,7 +48,7 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
             continue  # a rank without tasks waits for nothing
         chosen = max if counter in progress.reset else min
         wanted, waits = chosen(awaited, key=lambda wait: wait[0])
-        if wanted < sent:
+        if wanted < sent and not answered(counter, sent, wanted, waits):
             where = (counter_name(counter), counter[1], sent, wanted, launch)
             also = (Label(span_of(op.location), "signalled here"),)
             yield errors.NotAllAwaited(span_of(waits.location), *where, also=also)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
+
+from xdsl.ir import Operation
 
 from pkc.check.counterexample import Exploration
 from pkc.check.static import Static
@@ -56,7 +58,7 @@ def followed(kernel: KernelOp, static: Static, instance: str) -> Iterator[Ground
         return
     word, orders = (Word.Sampled, "1 order") if static.lowered else (Word.Checked, "every order")
     drawn = f" with {_names(static.drawn)} as drawn" if static.drawn else ""
-    about = ["tasks and cycles of waits", *_counters(kernel), *_counts(kernel, shown=False)]
+    about = ["tasks and cycles of waits", *_counters(kernel), *_counts(kernel, shown=False, but=static.partial)]
     yield Ground(word, f"in {orders} on {instance}{drawn}", about)
 
 
@@ -93,10 +95,12 @@ def _counters(kernel: KernelOp) -> list[str]:
     return [f"counters {_names(names)}"] if names else []
 
 
-def _counts(kernel: KernelOp, *, shown: bool) -> list[str]:
-    """The waits whose counts are right for all sizes, or the others, by counter and line."""
+def _counts(kernel: KernelOp, *, shown: bool, but: Collection[Operation] = ()) -> list[str]:
+    """The waits whose counts are right for all sizes, or the others but some, by counter and line."""
     known = {each.wait for each in counted(kernel) if each.shown}
-    waits = [op for op in kernel.walk() if isinstance(op, WaitOp | BarrierOp) and (op in known) == shown]
+    waits = [
+        op for op in kernel.walk() if isinstance(op, WaitOp | BarrierOp) and (op in known) == shown and op not in but
+    ]
     places = dict.fromkeys(f"`{array_name(op.signal)}` in line {span_of(op.location).line}" for op in waits)
     return [f"counts of waits for {', '.join(places)}"] if places else []
 

@@ -53,14 +53,30 @@ class Progress:
     reset: dict[Counter, int] = field(default_factory=dict[Counter, int])
     """Counters that the last launch has reset, and what they had reached."""
 
+    before: dict[Counter, int] = field(default_factory=dict[Counter, int])
+    """Counters as they were before the last launch."""
+
     def reached(self, counter: Counter) -> int:
         """The value of a counter at the end of the last launch, before any reset."""
         return self.reset.get(counter, self.counters.get(counter, 0))
+
+    partial: set[Operation] = field(default_factory=set[Operation])
+    """Waits for fewer signals than come, of which some come only after them."""
+
+    held: tuple[Operation, int] | None = None
+    """A wait that does not end if it is for as many or more, whatever its counter reaches."""
+
+    def without(self, wait: Operation, wanted: int, warp_roles: Iterable[WarpRole]) -> Progress:
+        """The same launch once more, in which this wait does not end if it is for as many or more."""
+        again = Progress(self.ranks, dict(self.before), held=(wait, wanted))
+        again.launch(warp_roles)
+        return again
 
     def launch(self, warp_roles: Iterable[WarpRole]) -> list[Run]:
         """Run one more launch; the runs that are blocked at its end, each at the event that it waits at. Raises
         `PkcError` for a number that a counter does not hold."""
         self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
+        self.before = dict(self.counters)
         self.awaited, self.sent, self.reset = {}, {}, {}
         ready = [Run(warp_role) for warp_role in warp_roles]
         waiting: dict[Counter, list[tuple[int, Run]]] = {}
@@ -76,6 +92,8 @@ class Progress:
                 wanted = run.target if kind == ARRIVED else number
                 self.awaited.setdefault(counter, {})[wanted, op] = run.warp_role
                 self._check_width(counter, "is awaited to be", wanted, op)
+                if self._is_held(op, wanted):
+                    return
                 if counters.get(counter, 0) < wanted:
                     bisect.insort(waiting.setdefault(counter, []), (wanted, run), key=_wanted)
                     return
@@ -99,6 +117,9 @@ class Progress:
             run.place += 1
         if run.parent is not None:
             _join(run.parent, ready)
+
+    def _is_held(self, op: Operation, wanted: int) -> bool:
+        return self.held is not None and op is self.held[0] and wanted >= self.held[1]
 
     def _check_width(self, counter: Counter, verb: str, value: int, op: Operation) -> None:
         if value not in I32:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pkc.check.counterexample import explore_small
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
-from pkc.check.run import Trial, baseline_of, check_roles
-from pkc.check.static import check_statically
+from pkc.check.run import Trial, Trials, baseline_of, check_roles, explained
+from pkc.check.static import check_statically, waits_for_later_tasks
 from pkc.check.unwritten import unwritten
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.driver.compiler import Compiled, compile_program, constants_of, refuse_unknown
@@ -70,7 +70,8 @@ def check_kernel(
     refuse_unknown(source.name, given, known)
     sizes: dict[str, Any] = {name: size for name, size in given.items() if name not in constants}
     dims = resolve_dims(tile.kernel, {**small_dims(tile.kernel, ranks), **sizes}, {}, ranks)
-    run = _Checks(tile, roles, ranks, dims, orders, explored)
+    written = compiled("written") if tile.kernel.roles else None
+    run = _Checks(tile, roles, written, ranks, dims, orders, explored)
     findings = tuple(run.found())
     return Checked(source.name, ranks, dims, tuple(run.lines), findings, tuple(run.warnings), tuple(run.grounds))
 
@@ -79,9 +80,16 @@ class _Checks:
     """The layers of the check, one after the other."""
 
     def __init__(
-        self, tile: Compiled, roles: Compiled, ranks: int, dims: Mapping[str, int], orders: int, explored: int
+        self,
+        tile: Compiled,
+        roles: Compiled,
+        written: Compiled | None,
+        ranks: int,
+        dims: Mapping[str, int],
+        orders: int,
+        explored: int,
     ) -> None:
-        self._tile, self._roles, self._ranks, self._dims = tile, roles, ranks, dims
+        self._tile, self._roles, self._written, self._ranks, self._dims = tile, roles, written, ranks, dims
         self._orders, self._explored = orders, explored
         self.lines: list[str] = []
         self.warnings: list[Diagnostic] = []
@@ -98,9 +106,12 @@ class _Checks:
     def _follow(self) -> list[Diagnostic]:
         static = check_statically(self._roles.kernel, ranks=self._ranks, dims=self._dims)
         self.lines.append(f"static: {static.warp_roles} warp roles with {static.events} events")
-        if not static.findings:
-            self.grounds.extend(followed(self._roles.kernel, static, instance_text(self._ranks, self._dims)))
-        return static.findings
+        if static.findings:
+            return static.findings
+        self.grounds.extend(followed(self._roles.kernel, static, instance_text(self._ranks, self._dims)))
+        if self._written is None:
+            return []
+        return waits_for_later_tasks(self._written.kernel, ranks=self._ranks, dims=self._dims)
 
     def _explore(self) -> list[Diagnostic]:
         """On as few ranks as possible; with what is wrong there for want of ranks, on more."""
@@ -123,6 +134,8 @@ class _Checks:
         self.warnings += unwritten(self._tile.kernel, baseline)
         trials = [Trial(1 + seed % 2, seed) for seed in range(self._orders)]
         found = check_roles(self._roles, baseline, trials)
+        if found:
+            _, found = explained(Trials(self._roles.kernel, baseline), trials[1:], found)
         if not found:
             self.lines.append(f"{self._orders} orders give the bits that the program means")
             where = instance_text(self._ranks, self._dims)

@@ -79,6 +79,9 @@ class Replay:
         return "in the order below"
 
 
+_EXPLAINING = 3
+"""As many more trials are made for what explains a result that differs."""
+
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(24))
 """What `check_roles` simulates by default."""
 
@@ -113,6 +116,16 @@ def check_roles(roles: Compiled, baseline: Baseline, trials: Iterable[Trial] = T
         if found:
             return found
     return []
+
+
+def explained(tried: Trials, others: Sequence[Trial], found: list[Diagnostic]) -> tuple[Trial | None, list[Diagnostic]]:
+    """What was found or, of a result that differs, the accesses that nothing orders, and the trial that shows them: on
+    one CTA all are in some order."""
+    for trial in others[:_EXPLAINING] if isinstance(found[0], ResultDiffers) else ():
+        also = tried.check(trial)
+        if also and not isinstance(also[0], ResultDiffers):
+            return trial, also
+    return None, found
 
 
 class Trials:

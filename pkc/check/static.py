@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from pkc.check.blocked import blocked
 from pkc.check.covered import covered
@@ -46,6 +47,8 @@ class Static:
     """Whether what is signalled depends on tiles, so that only a simulation can tell."""
     lowered: bool = False
     """Whether a counter was taken down, so that one run does not stand for every order."""
+    partial: frozenset[Operation] = frozenset()
+    """Waits for fewer signals than come, of which some come only after them: what they order is for the simulation."""
     drawn: tuple[str, ...] = ()
     """The arrays whose drawn integers decide about counts."""
 
@@ -69,11 +72,12 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
         return Static([], time.perf_counter() - began, undecided=True)
     data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(LAUNCHES)]
     warp_roles = events = 0
-    lowered = False
+    lowered, partial = False, set[Operation]()
     try:
         for grid in _grids(called):
-            found, counts, down = _run(called, data, grid)
-            warp_roles, events, lowered = warp_roles + counts[0], events + counts[1], lowered or down
+            found, counts, progress = _run(called, data, grid)
+            warp_roles, events = warp_roles + counts[0], events + counts[1]
+            lowered, partial = lowered or progress.lowered, partial | progress.partial
             if found:
                 found = _for_want_of_ctas(called, data, grid, found)
                 break
@@ -84,7 +88,15 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     except PkcError as error:
         found = list(error.diagnostics)
     seconds = time.perf_counter() - began
-    return Static(_one_for_each_place(found), seconds, warp_roles, events, lowered=lowered, drawn=tuple(names))
+    found = _one_for_each_place(found)
+    return Static(found, seconds, warp_roles, events, lowered=lowered, partial=frozenset(partial), drawn=tuple(names))
+
+
+def waits_for_later_tasks(written: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> list[Diagnostic]:
+    """Tasks that wait for later ones than fit, of roles as their author wrote them. Those that pkc splits a role into
+    may go on all the same, if one has its signals and another its waits; the language does not promise it."""
+    found = check_statically(written, ranks=ranks, dims=dims).findings
+    return [finding for finding in found if isinstance(finding, NotResident)]
 
 
 def _grids(called: Program) -> Sequence[tuple[int, int]]:
@@ -154,8 +166,8 @@ def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
 
 def _run(
     called: Program, data: Sequence[Data], grid: tuple[int, int]
-) -> tuple[list[Diagnostic], tuple[int, int], bool]:
-    """What several launches in a row find; how many warp roles and events there were; whether a counter was lowered."""
+) -> tuple[list[Diagnostic], tuple[int, int], Progress]:
+    """What several launches in a row find; how many warp roles and events there were; how they went."""
     progress, warp_roles, events = Progress(data[0].ranks), 0, 0
     for launch, one in enumerate(data, start=1):
         skeleton = skeleton_of(called.kernel, _machine(called, one, grid), _arrays(called, one), one.scalars)
@@ -164,10 +176,10 @@ def _run(
         events += sum(len(each.events) for warp_role in running for each in warp_role.everyone())
         found: list[Diagnostic] = list(tasks_once(running)) if called.per_cta else []
         stuck = progress.launch(running)
-        found += blocked(stuck, progress, launch) if stuck else covered(progress, launch)
+        found += blocked(stuck, progress, launch) if stuck else covered(progress, launch, running)
         if found:
-            return found, (warp_roles, events), progress.lowered
-    return [], (warp_roles, events), progress.lowered
+            return found, (warp_roles, events), progress
+    return [], (warp_roles, events), progress
 
 
 def _one_for_each_place(found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -21,8 +21,8 @@ from pkc.check.counterexample import (
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
-from pkc.check.run import Baseline, Trial, Trials, baseline_of, launches_until_reuse
-from pkc.check.static import Static, check_statically
+from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse
+from pkc.check.static import Static, check_statically, waits_for_later_tasks
 from pkc.check.unwritten import unwritten
 from pkc.cli import errors
 from pkc.cli.program import Chosen
@@ -48,6 +48,7 @@ class Request:
     seeds: int
     exhaustive: int
     delays: tuple[Delay, ...]
+    target: str
 
 
 def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
@@ -100,9 +101,21 @@ def _follow(checked: _Checked) -> bool:
         console.diagnostics(static.findings)
         _show_run(checked, static.findings)
         return False
+    found = _later_tasks(checked)
+    if found:
+        console.diagnostics(found)
+        return False
     click.echo(_static(static))
     checked.grounds.extend(followed(checked.roles.kernel, static, checked.where))
     return True
+
+
+def _later_tasks(checked: _Checked) -> list[Diagnostic]:
+    """Tasks of an author's roles that wait for later ones than fit, whatever roles pkc has made of these."""
+    if not checked.tile.kernel.roles:
+        return []
+    written = checked.request.chosen.compile("written", checked.request.target, warn=False)
+    return waits_for_later_tasks(written.kernel, ranks=checked.ranks, dims=checked.dims)
 
 
 def _simulate(checked: _Checked) -> bool:
@@ -181,7 +194,8 @@ def _first_failure(checked: _Checked, baseline: Baseline) -> tuple[Trial | None,
     first, *others = (Trial(1 + seed % 2, seed, request.delays) for seed in range(request.seeds))
     found = trials.check(first)
     if found:
-        return first, found
+        trial, found = explained(trials, others, found)
+        return trial or first, found
     failed = first_that(lambda trial: bool(trials.check(trial)), others)
     return failed, [] if failed is None else trials.check(failed)
 

@@ -164,7 +164,7 @@ def check(asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], tar
 
     chosen = choose(asked)
     tile, roles = chosen.compile(), roles_of(chosen, target)
-    if not execute(tile, roles, Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks))):
+    if not execute(tile, roles, Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks), target)):
         raise SystemExit(1)
 
 

@@ -8,12 +8,15 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
+from pkc.check.report import check_kernel
 from pkc.cli.main import main
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.signal_counts import counted
+from pkc.targets import DEFAULT
+from tests.check.more_wrong import MORE_WRONG, rounds
 from tests.check.protocols import RIGHT, WRONG
 
 GATHER = """
@@ -160,3 +163,26 @@ def test_counts_of_what_an_author_wrote(signal: str, at: str, count: str, right:
 )
 def test_no_wrong_count_is_shown_right(name: str) -> None:
     assert not any(shown(WRONG[name].text).values())
+
+
+def test_a_wait_for_credits_is_left_to_the_simulation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is for fewer signals than come; the last come only after it."""
+    found = grounds(rounds(1, "i"), tmp_path, capsys, *ON_2, "--exhaustive", "0")
+    assert not [line for line in found["checked"] if "counts of waits for `free` in line 5" in line]
+    assert "counters `full`, `free`" in found["sampled"][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("pairs of tasks that wait for each other", "PK487"),
+        ("rows stored where a table says, which names some twice", "PK730"),
+    ],
+)
+def test_what_python_is_told_has_the_same_cause(name: str, code: str) -> None:
+    wrong = MORE_WRONG[name]
+    sizes = {key: int(size) for key, _, size in (one.partition("=") for one in wrong.options[1].split(","))}
+    program = parse_text(Source("k.pk", wrong.text.lstrip()))
+    schedule: dict[str, str] = {}
+    checked = check_kernel(program, sizes, ranks=wrong.ranks, orders=4, explored=0, schedule=schedule, target=DEFAULT)
+    assert [found.code for found in checked.findings] == [code]

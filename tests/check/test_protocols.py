@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pkc.cli.main import main
+from tests.check.more_right import MORE_RIGHT
+from tests.check.more_wrong import MORE_WRONG
 from tests.check.protocols import RIGHT, WRONG
 from tests.sweeps import sweep
 
@@ -27,13 +29,19 @@ _OFTEN = {
     "an output of which the last block is not written",
     "tasks that wait for later ones, more than fit",
     "two roles at one barrier",
+    "two buffers, taken again one round too early",
+    "tasks that wait for those of a neighbour in the other order",
+    "rows stored where a table says, which names some twice",
 }
 """What no other test is about."""
 
+_ALL_WRONG = WRONG | MORE_WRONG
+_ALL_RIGHT = RIGHT | MORE_RIGHT
 
-@pytest.mark.parametrize("name", sweep(WRONG, _OFTEN.__contains__))
+
+@pytest.mark.parametrize("name", sweep(_ALL_WRONG, _OFTEN.__contains__))
 def test_a_wrong_one_is_found(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = WRONG[name]
+    wrong = _ALL_WRONG[name]
     status = checked(wrong.text, wrong.ranks, wrong.options, tmp_path)
     said = capsys.readouterr().err
     first = next((line for line in said.splitlines() if line.startswith(("error", "warning"))), "")
@@ -41,13 +49,14 @@ def test_a_wrong_one_is_found(name: str, tmp_path: Path, capsys: pytest.CaptureF
     assert status == (1 if first.startswith("error") else 0)
 
 
-_EVERY = [(name, ranks) for name, right in RIGHT.items() for ranks in right.ranks]
+_EVERY = [(name, ranks) for name, right in _ALL_RIGHT.items() for ranks in right.ranks]
 _ONCE = {(name, right.ranks[number % len(right.ranks)]) for number, (name, right) in enumerate(RIGHT.items())}
+_ONCE |= {("two buffers with credits", 2)}
 
 
 @pytest.mark.parametrize(("name", "ranks"), sweep(_EVERY, lambda *case: case in _ONCE))
 def test_a_right_one_is_not_accused(name: str, ranks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = checked(RIGHT[name].text, ranks, RIGHT[name].options, tmp_path)
+    status = checked(_ALL_RIGHT[name].text, ranks, _ALL_RIGHT[name].options, tmp_path)
     assert (status, capsys.readouterr().err) == (0, "")
 
 
