@@ -18,18 +18,18 @@ from pkc.driver import tuned
 from pkc.driver.builder import artifact_for, outline_of
 from pkc.driver.kept import Number
 from pkc.driver.outlines import Outline, Warned
-from pkc.driver.reshaped import Reshaped
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
 from pkc.location import NOWHERE, Source, Span, shown
 from pkc.runtime.argument_errors import LaunchDimension
-from pkc.runtime.arguments import bind, fingerprint, tensors
+from pkc.runtime.arguments import Bound, bind, fingerprint
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
+from pkc.runtime.forms import Form
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
-from pkc.runtime.plans import Plan, keep
+from pkc.runtime.plans import Plan, Plans
 from pkc.runtime.torch import current_streams
 
 
@@ -41,7 +41,7 @@ class Launcher:
         self._reading: Reading | None = None
         self._known: _Signature | None = None
         self._variants: dict[object, _Variant] = {}
-        self._plans: dict[object, _Ready] = {}
+        self._plans: Plans[_Ready] = Plans()
         self._alike: _Alike | None = None
 
     def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
@@ -53,18 +53,18 @@ class Launcher:
         names = tuple(named)
         key = (names, *found)
         try:
-            ready = self._plans.get(key)
+            ready = self._plans.find(key, pointers)
             if ready is not None and not (mesh := ready.mesh).closed and ready.reading.current():
                 with mesh.launching:  # or another thread may let its tensors take the place of these
                     if ready.plan.moved(pointers):
                         ready.loaded.launch(ready.plan.starts, *_streams(mesh, stream))
                         return
-            ready = self._reshape(names, found, pointers, stream)
+            ready = self._like_before(names, found, pointers, stream)
             if ready is None:
                 ready = self._ready(arguments, named, stream, pointers, found)
             with ready.mesh.launching:
                 ready.loaded.launch(ready.plan.starts, *_streams(ready.mesh, stream))
-                keep(self._plans, key, ready)
+                self._plans.keep(key, pointers, ready)
         except PkcError as error:
             raise _at_the_caller(error) from None
 
@@ -99,22 +99,17 @@ class Launcher:
             self._known = _Signature(program.kernels[0])
         return self._known
 
-    def _reshape(
+    def _like_before(
         self, names: tuple[str, ...], found: Sequence[object], pointers: list[int], stream: Any
     ) -> _Ready | None:
-        """A call that is like the last one that was prepared, but for the shapes of its tensors."""
+        """A call that is like the last one that was checked, but for shapes, addresses and scalars."""
         alike = self._alike
         if alike is None or alike.mesh.closed or not alike.reading.current():
             return None
-        if names != alike.names or len(found) != alike.count:
+        if names != alike.names or len(found) != len(alike.form.names):
             return None
-        bound = alike.reshaped.bound(found, pointers)
-        if bound is None:
-            return None
-        loaded = alike.variant.loaded(alike.mesh, bound.dims)
-        starts = loaded.prepare(bound, _first(*_streams(alike.mesh, stream)))
-        plan = Plan(starts, [(name, 0) for name in bound.private], pointers, bound.spans)
-        return _Ready(alike.reading, alike.mesh, loaded, plan)
+        bound = alike.form.bound(found, pointers)
+        return None if bound is None else self._prepared(alike, bound, pointers, stream)
 
     def _ready(
         self,
@@ -126,19 +121,20 @@ class Launcher:
     ) -> _Ready:
         signature = self._signature
         values, settings = signature.assign(arguments, named)
-        given = [*zip(values, arguments, strict=False), *named.items()]
+        names = [name for name, _ in zip(values, arguments, strict=False)] + [*named]
         constants = {name: values.pop(name) for name in signature.constants if name in values}
         variant = self._variant(constants)
         mesh = _mesh_of(variant.interface, values)
         bound = bind(variant.interface, mesh, values, settings)
-        loaded = variant.loaded(mesh, bound.dims)
         assert self._reading is not None
-        starts = loaded.prepare(bound, _first(*_streams(mesh, stream)))
-        names = [name for name, _ in given]
-        if Reshaped.serves(variant.interface, mesh, names, found, settings):
-            reshaped = Reshaped(variant.interface, mesh, names, found, bound)
-            self._alike = _Alike(self._reading, mesh, variant, tuple(named), len(found), reshaped)
-        return _Ready(self._reading, mesh, loaded, Plan(starts, list(tensors(given)), pointers, bound.spans))
+        form = Form(variant.interface, mesh, names, found, settings)
+        self._alike = _Alike(self._reading, mesh, variant, tuple(named), form)
+        return self._prepared(self._alike, bound, pointers, stream)
+
+    def _prepared(self, alike: _Alike, bound: Bound, pointers: list[int], stream: Any) -> _Ready:
+        loaded = alike.variant.loaded(alike.mesh, bound.dims)
+        plan = loaded.prepare(bound, alike.form, pointers, _first(*_streams(alike.mesh, stream)))
+        return _Ready(alike.reading, alike.mesh, loaded, plan, plan.fixed)
 
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
         """The kernel with these constants, compiled to the tile level, or known from when it was."""
@@ -161,9 +157,7 @@ class _Alike:
     variant: _Variant
     names: tuple[str, ...]
     """The arguments that are given by name, behind the others."""
-    count: int
-    """How many arguments there are."""
-    reshaped: Reshaped
+    form: Form
 
 
 @dataclass(slots=True)
@@ -174,6 +168,7 @@ class _Ready:
     mesh: Mesh
     loaded: LoadedKernel
     plan: Plan
+    fixed: Sequence[int]
 
 
 class _Variant:

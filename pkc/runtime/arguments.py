@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pkc.codegen.artifact import ArrayParameter, Interface
 from pkc.diagnostics import PkcError, listing
@@ -21,18 +21,12 @@ from pkc.runtime.rank import Rank
 LONGEST = 2**31 - 1
 """The largest dimension."""
 
-_ALIGNMENT = 16
+ALIGNMENT = 16
 """Addresses of private arrays are multiples of so many bytes."""
 
 
-@dataclass(slots=True)
-class Span:
-    """The memory of an argument on a rank."""
-
-    name: str
-    first: int
-    bytes: int
-    written: bool
+Span: TypeAlias = tuple[int, int]
+"""The memory of an argument on a rank: its address, and its bytes."""
 
 
 @dataclass(slots=True)
@@ -47,7 +41,7 @@ class Bound:
     heap: dict[str, int]
     private: dict[str, tuple[int, ...]]
     spans: Sequence[Sequence[Span]] = ()
-    """The memory of all arrays, for each rank of this process."""
+    """The memory of the arrays in the order of the arguments, for each rank of this process."""
 
     def describe(self) -> str:
         """What must be equal on all ranks."""
@@ -61,33 +55,28 @@ class Bound:
 def fingerprint(value: Any, pointers: list[int]) -> object:
     """A key that differs for arguments that need another plan; as little as possible, as it is made at each call.
 
-    Tensors that differ in their address alone share a plan: it is added to `pointers`.
+    Tensors, views and arrays of a mesh that differ in their address alone share a plan: it is added to `pointers`, that
+    of an array on rank 0.
     """
     if hasattr(value, "data_ptr"):
         pointer = value.data_ptr()
         pointers.append(pointer)
-        return pointer % _ALIGNMENT, value.shape, value.stride(), value.dtype, value.device
+        return pointer % ALIGNMENT, value.shape, value.stride(), value.dtype, value.device
     if isinstance(value, list | tuple):
         return tuple([fingerprint(item, pointers) for item in cast("Sequence[Any]", value)])
     if isinstance(value, Array):
-        return (id(value), "freed") if value.freed else value
+        if value.freed:
+            return id(value), "freed"
+        pointers.append(value.address)
+        return value.kind
     if isinstance(value, View):
-        return value
+        pointers.append(value.address)
+        return value.address % ALIGNMENT, value.shape, value.strides, value.dtype, value.device
     if isinstance(value, numbers.Number):
         # 1, True and 1.0 are equal, and so are both zeros.
         return type(value), str(value)
     # Anything else is refused, and so never looked up again.
     return id(value)
-
-
-def tensors(arguments: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, int]]:
-    """The parameter of each tensor, and its position in a list, in the order of the pointers of `fingerprint`."""
-    for name, value in arguments:
-        if hasattr(value, "data_ptr"):
-            yield name, 0
-        elif isinstance(value, list | tuple):
-            items = cast("Sequence[Any]", value)
-            yield from ((name, at) for at, item in enumerate(items) if hasattr(item, "data_ptr"))
 
 
 def bind(interface: Interface, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
@@ -100,8 +89,7 @@ class _Binder:
         self._interface, self._mesh, self._kernel = interface, mesh, interface.name
         self._found: dict[str, tuple[int, str, int]] = {}
         """The dimensions so far, with the array that shows each, empty if it is set, and the rank."""
-        self._only = mesh.local[0] if len(mesh.local) == 1 else None
-        self._taken: dict[int, list[Span]] = {rank.rank: [] for rank in mesh.local}
+        self._taken: dict[int, dict[ArrayParameter, Span]] = {rank.rank: {} for rank in mesh.local}
         """By rank, the memory of the arguments so far."""
 
     def bind(self, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
@@ -113,9 +101,6 @@ class _Binder:
         for parameter in self._interface.passed:
             value = arguments[parameter.name]
             if parameter.layout == "private":
-                if (address := self._tensor(parameter, value)) is not None:
-                    private[parameter.name] = (address,)
-                    continue
                 views = list(self._private(parameter, value))
                 private[parameter.name] = tuple(view.address for view in views)
             else:
@@ -124,23 +109,22 @@ class _Binder:
                 views = [array.local(rank.rank) for rank in self._mesh.local]
             self._check_apart(parameter, views)
         scalar_values = {name: self._scalar(name, arguments[name], dtype) for name, dtype in self._interface.scalars}
-        return Bound(self._dims(), scalar_values, heap, private, tuple(self._taken.values()))
+        spans = [
+            [found for name in arguments for parameter, found in taken.items() if parameter.name == name]
+            for taken in self._taken.values()
+        ]
+        return Bound(self._dims(), scalar_values, heap, private, spans)
 
     def _check_apart(self, parameter: ArrayParameter, views: Sequence[View]) -> None:
-        size = ELEMENTS[parameter.dtype].bytes
-        for rank, view in zip(self._mesh.local, views, strict=True):
-            self._take(parameter, rank, view.address, math.prod(view.shape) * size)
-
-    def _take(self, parameter: ArrayParameter, rank: Rank, first: int, size: int) -> None:
         """Refuse memory that another argument has too, if the kernel writes one of them."""
-        taken = self._taken[rank.rank]
-        for other in taken:
-            overlaps = first < other.first + other.bytes and other.first < first + size
-            if overlaps and (parameter.written or other.written):
-                written = parameter if parameter.written else other
-                where = (other.name, parameter.name, rank.rank, written.name)
-                raise PkcError(errors.OverlappingArrays(NOWHERE, self._kernel, *where))
-        taken.append(Span(parameter.name, first, size, parameter.written))
+        for rank, view in zip(self._mesh.local, views, strict=True):
+            first, size = view.address, math.prod(view.shape) * ELEMENTS[parameter.dtype].bytes
+            for other, (start, length) in self._taken[rank.rank].items():
+                written = [each.name for each in (parameter, other) if each.written]
+                if written and first < start + length and start < first + size:
+                    names = (other.name, parameter.name, rank.rank, written[0])
+                    raise PkcError(errors.OverlappingArrays(NOWHERE, self._kernel, *names))
+            self._taken[rank.rank][parameter] = first, size
 
     def _check_names(self, expected: Sequence[str], arguments: Mapping[str, Any]) -> None:
         if len(arguments) == len(expected) and all(name in arguments for name in expected):
@@ -169,37 +153,6 @@ class _Binder:
         shard = "" if parameter.shard is None else f", {parameter.shard}{', zigzag=True' * parameter.zigzag}"
         wanted = (shape, parameter.dtype, parameter.layout, shard)
         return PkcError(errors.NotSymmetric(NOWHERE, self._kernel, parameter.name, problem, *wanted))
-
-    def _tensor(self, parameter: ArrayParameter, value: Any) -> int | None:
-        """The address of a tensor that fits on the only rank; `None` if it is none, or does not fit."""
-        rank = self._only
-        if rank is None or not hasattr(value, "data_ptr"):
-            return None
-        device, dims = value.device, parameter.dims
-        if device.index != rank.device or device.type != "cuda" or element_name(value.dtype) != parameter.dtype:
-            return None
-        shape, strides, address = value.shape, value.stride(), value.data_ptr()
-        if len(shape) != len(dims) or address % _ALIGNMENT:
-            return None
-        new: dict[str, int] = {}
-        count = 1
-        for axis in range(len(dims) - 1, -1, -1):
-            dim, extent = dims[axis], shape[axis]
-            # The stride of a single position is never used.
-            if strides[axis] != count and extent > 1:
-                return None
-            count *= extent
-            if isinstance(dim, int):
-                if dim != extent:
-                    return None
-                continue
-            known = self._found[dim][0] if dim in self._found else new.setdefault(dim, extent)
-            if known != extent or dim == RANKS or not 1 <= extent <= LONGEST:
-                return None
-        for dim, extent in new.items():
-            self._found[dim] = extent, parameter.name, rank.rank
-        self._take(parameter, rank, address, count * ELEMENTS[parameter.dtype].bytes)
-        return address
 
     def _private(self, parameter: ArrayParameter, value: Any) -> Iterator[View]:
         ranks = self._mesh.local
@@ -253,7 +206,7 @@ class _Binder:
         used = [axis for axis, extent in enumerate(view.shape) if extent > 1]
         if any(view.strides[axis] != expected[axis] for axis in used):
             raise PkcError(errors.ArgumentStrides(*place, str(list(view.strides)), str(list(expected))))
-        if view.address % _ALIGNMENT:
+        if view.address % ALIGNMENT:
             raise PkcError(errors.ArgumentAlignment(*place, hex(view.address)))
 
     # Dimensions and scalars

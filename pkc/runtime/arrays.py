@@ -14,6 +14,7 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.errors import FreedArray, OtherRank
 
 if TYPE_CHECKING:
+    from pkc.runtime.heap import Heap
     from pkc.runtime.mesh import Mesh
 
 Where: TypeAlias = tuple[slice, ...]
@@ -46,6 +47,20 @@ class View:
         }
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Kind:
+    """What arrays of a mesh have in common, but for their address; there is one of each."""
+
+    heap: Heap
+    shape: tuple[int, ...]
+    dtype: str
+    layout: ArrayLayout
+    shard: int | None
+    zigzag: bool
+    trims: int
+    """How often the heap had shrunk before: other processes have to map this memory (`Heap.trims_before`)."""
+
+
 class Array:
     """An array over all ranks of a mesh; `mesh.empty` makes it.
 
@@ -71,6 +86,10 @@ class Array:
         """How much memory it has on each rank."""
         self.offset = self.heap.allocate(self.bytes) if offset is None else offset
         """Its offset in the symmetric heap; new memory unless it is given."""
+        self.address = self.heap.address(0, self.offset)
+        """Its address on rank 0."""
+        about = shape, dtype, layout, shard, zigzag, self.heap.trims_before(self.offset)
+        self.kind = mesh.kinds.get(about) or mesh.kinds.setdefault(about, Kind(self.heap, *about))
         self.freed = False
 
     @property

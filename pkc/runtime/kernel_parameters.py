@@ -23,11 +23,11 @@ from pkc.codegen.artifact import (
 from pkc.dialect.words import RANKS
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.tensor_map import MAP_BYTES, Memory, WholeMap, move, tilings, whole_map
+from pkc.runtime.tensor_map import MAP_BYTES, Maps, Memory, move, tilings
 
 ALIGNMENT = MAP_BYTES
 
-_ADDRESS = struct.Struct("<Q")
+_ADDRESS, _NUMBER = struct.Struct("<Q"), struct.Struct("<i")
 
 _Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar | Alarm
 
@@ -49,18 +49,25 @@ class Values:
 
 
 class StructOf:
-    """The struct of a kernel: where its fields are, and how they are written; made once."""
+    """The struct of a kernel on a mesh: where its fields are, and how they are written; made once."""
 
-    def __init__(self, fields: Sequence[Field], arrays: Mapping[str, ArrayParameter]) -> None:
+    def __init__(
+        self, fields: Sequence[Field], arrays: Mapping[str, ArrayParameter], ranks: int, heap_stride: int
+    ) -> None:
         offsets, self.size = layout(fields)
         places = list(zip(fields, offsets, strict=True))
         plain = [(field, offset) for field, offset in places if not isinstance(field, TensorMaps)]
         maps = [(field, offset) for field, offset in places if isinstance(field, TensorMaps)]
-        self.maps = [(field, offset, arrays[field.array], _whole(field, arrays[field.array])) for field, offset in maps]
+        self.maps = [
+            (field, offset, arrays[field.array], _maps(field, arrays[field.array], ranks, heap_stride))
+            for field, offset in maps
+        ]
         self.bases: dict[str, list[int]] = {}
         for field, offset in plain:
             if isinstance(field, Base):
                 self.bases.setdefault(field.array, []).append(offset)
+        self.ranks = [offset for field, offset in plain if isinstance(field, RankField) and field.what == "rank"]
+        self.epochs = [offset for field, offset in plain if isinstance(field, Epochs)]
         self.write = _packing(plain)
         self.getters = [_getter(field) for field, _ in plain]
 
@@ -72,61 +79,71 @@ class KernelParameters:
         self._struct = of
         self._memory = ctypes.create_string_buffer(of.size + ALIGNMENT)
         self._bytes = memoryview(self._memory).cast("B")
-        self._start = ctypes.addressof(self._memory)
-        self.address = -(-self._start // ALIGNMENT) * ALIGNMENT
-        self._at = self.address - self._start
+        start = ctypes.addressof(self._memory)
+        self.address = -(-start // ALIGNMENT) * ALIGNMENT
+        self._at = self.address - start
         self._pointers = ctypes.c_void_p(self.address)
         self.pointers = ctypes.addressof(self._pointers)
         """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
         self._maps: dict[str, list[tuple[int, int, bool]]] = {}
-        """By array, where its maps are in the buffer, how far behind the array's address they begin, and whether they
+        """By array, where its maps are in the struct, how far behind the array's address they begin, and whether they
         stand there twice."""
 
     def fill(self, values: Values) -> None:
         """Write every field. Raises `PkcError` if TMA cannot move an array."""
         of = self._struct
         of.write(self._memory, self._at, *[get(values) for get in of.getters])
-        for field, offset, array, always in of.maps:
-            at = self._at + offset
-            if always is not None and always.encode(values.dims, values.addresses[array.name], self.address + offset):
-                self._repeat(at)
-                self._add(array, at, 0, True)
-                continue
-            memory = _memory(array, values)
-            whole, rest = tilings(memory, field.box, field.swizzle, field.split)
-            whole.check()
-            whole.encode(self.address + offset)
-            self._add(array, at, whole.address - memory.address, rest is whole)
-            if rest is whole:
-                self._repeat(at)
-                continue
-            rest.check()
-            rest.encode(self.address + offset + MAP_BYTES)
-            self._add(array, at + MAP_BYTES, rest.address - memory.address, False)
+        for field, offset, array, maps in of.maps:
+            found = maps.encode(values.dims, values.addresses[array.name], self.address + offset)
+            if found is None:
+                for tiling in tilings(_memory(array, values), field.box, field.swizzle, field.split):
+                    tiling.check()
+                raise AssertionError(f"no map of `{array.name}`")
+            for behind, begin, repeated in found:
+                self._maps.setdefault(array.name, []).append((offset + behind, begin, repeated))
+                if repeated:
+                    self._repeat(offset + behind)
+
+    def on(self, rank: int, epochs: int) -> KernelParameters:
+        """The same on another rank, whose epochs are there; the arrays in its own memory have yet to be moved."""
+        of, other = self._struct, KernelParameters(self._struct)
+        ctypes.memmove(other.address, self.address, of.size)
+        other._maps = self._maps
+        for offset in of.ranks:
+            _NUMBER.pack_into(other._memory, other._at + offset, rank)
+        for offset in of.epochs:
+            _ADDRESS.pack_into(other._memory, other._at + offset, epochs)
+        return other
 
     def move(self, array: str, address: int) -> None:
         """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
         for at, offset, repeated in self._maps.get(array, ()):
-            move(self._start + at, address + offset)
+            move(self.address + at, address + offset)
             if repeated:
                 self._repeat(at)
         for offset in self._struct.bases.get(array, ()):
             _ADDRESS.pack_into(self._memory, self._at + offset, address)
 
-    def _add(self, array: ArrayParameter, at: int, offset: int, repeated: bool) -> None:
-        self._maps.setdefault(array.name, []).append((at, offset, repeated))
-
     def _repeat(self, at: int) -> None:
-        """Let the second map be the first one, which is in the buffer from `at` on."""
+        """Let the second map be the first one, which is in the struct from `at` on."""
+        at += self._at
         second = at + MAP_BYTES
         self._bytes[second : second + MAP_BYTES] = self._bytes[at:second]
 
 
-def _whole(field: TensorMaps, array: ArrayParameter) -> WholeMap | None:
-    """What encodes the maps of an array that lies in one piece, if it does."""
-    if array.layout != "private" or field.split is not None:
-        return None
-    return whole_map(array.name, array.dtype, array.dims, field.box, field.swizzle)
+def _maps(field: TensorMaps, array: ArrayParameter, ranks: int, heap_stride: int) -> Maps:
+    """What encodes the maps of an array."""
+    heap = None if array.layout == "private" else heap_stride
+    return Maps(
+        array.dtype,
+        array.dims,
+        field.box,
+        field.swizzle,
+        ranks=ranks,
+        heap_stride=heap,
+        shard=array.shard,
+        split=field.split,
+    )
 
 
 def layout(fields: Sequence[Field]) -> tuple[list[int], int]:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps, Waits
+from pkc.codegen.artifact import Artifact, Waits
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect import blocks
 from pkc.dialect.words import RANKS
 from pkc.location import NOWHERE
-from pkc.runtime import reports
-from pkc.runtime.arguments import Bound, bind, fingerprint, tensors
-from pkc.runtime.arrays import memory_shape
+from pkc.runtime.arguments import Bound, bind, fingerprint
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
-from pkc.runtime.element import ELEMENTS
-from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
+from pkc.runtime.enqueue import Action, Call, Placer, calls, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
+from pkc.runtime.forms import Form
 from pkc.runtime.group import Group
-from pkc.runtime.kernel_parameters import KernelParameters, StructOf, Values, extents_of
+from pkc.runtime.kernel_memory import KernelMemory, Memory
+from pkc.runtime.kernel_parameters import KernelParameters, StructOf, Values
 from pkc.runtime.mesh import Mesh
-from pkc.runtime.plans import Plan, Start, keep
+from pkc.runtime.plans import Plan, Plans, Start
 from pkc.runtime.rank import Rank
 from pkc.runtime.steps import Section
 from pkc.runtime.turns import is_captured
@@ -39,21 +32,6 @@ if TYPE_CHECKING:
 
 _SPARE_SMS = 4
 """SMs that a kernel with copy engines leaves free: the driver copies within one GPU by a kernel."""
-
-
-@dataclass(frozen=True)
-class _Memory:
-    """Scratch arrays and counters of a kernel for one set of dimensions: offsets in the symmetric heap.
-
-    Counters and epochs keep their values from launch to launch, so these belong together.
-    """
-
-    offsets: dict[str, int]
-    epochs: int
-    restarting: tuple[int, int]
-    """Offset and size, in bytes, of the counters that restart with each launch."""
-    signals: tuple[tuple[int, int], ...]
-    """The same of all counters."""
 
 
 class LoadedKernel:
@@ -78,19 +56,19 @@ class LoadedKernel:
         if artifact.cluster > 1:
             self.grid = min(self.grid, *(self._clustered(rank) for rank in mesh.local))
         self._configs = {rank.rank: self._config() for rank in mesh.local}
-        self._struct = StructOf(artifact.fields, {array.name: array for array in artifact.arrays})
+        arrays = {array.name: array for array in artifact.arrays}
+        self._struct = StructOf(artifact.fields, arrays, mesh.ranks, mesh.heap.stride)
         self._interface = artifact.interface
         private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
         self._private_scratch = [array.name for array in private]
-        self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
-        """By dimensions; a kernel without memory of its own has epochs alone, the same for all."""
+        self.memory = KernelMemory(artifact, mesh, self.grid)
+        self._form: Form | None = None
+        """What calls have in common with the last one that was checked."""
         self._agreed: set[object] = set()
-        self._plans: dict[object, Plan] = {}
+        self._plans: Plans[Plan] = Plans()
         self._raised = mesh.alarm.raised
         self._context = mesh.local[0].context if len(mesh.local) == 1 else None
         """The only context in which it is launched, if there is one."""
-        # Without memory of its own, launches of a kernel have nothing to do with each other.
-        self._takes_turns = bool(artifact.signals) or any(array.scratch for array in artifact.arrays)
         self._implied_dims: dict[str, int] = {}
         if artifact.waits is not None:
             self._implied_dims[artifact.waits.ctas] = self.grid
@@ -114,54 +92,57 @@ class LoadedKernel:
         settings = dims or {}
         streams, shared = self.mesh.streams(stream)
         pointers: list[int] = []
-        key = tuple((name, fingerprint(value, pointers)) for name, value in arguments.items()), tuple(settings.items())
+        found = [fingerprint(value, pointers) for value in arguments.values()]
+        key = (*arguments, *found, *settings.items())
         # Another thread may let its tensors take the place of these, once the launch has its copy of their addresses.
         with self.mesh.launching:
-            plan = self._plans.get(key)
+            plan = self._plans.find(key, pointers)
             if plan is None or not plan.moved(pointers):
-                plan = self.plan(arguments, pointers, settings, streams[0] if shared is None else shared)
-                keep(self._plans, key, plan)
+                plan = self.plan(arguments, settings, streams[0] if shared is None else shared)
+                self._plans.keep(key, pointers, plan)
             self.launch(plan.starts, streams, shared)
 
-    def plan(self, arguments: Mapping[str, Any], pointers: list[int], settings: Mapping[str, int], stream: int) -> Plan:
-        """A launch with these arguments, prepared; the first will be on `stream`. Raises `PkcError`.
-
-        `pointers` has the addresses of their tensors, `settings` the dimensions that no array shows.
-        """
-        bound = bind(self._interface, self.mesh, arguments, settings)
-        return Plan(self.prepare(bound, stream), list(tensors(arguments.items())), pointers, bound.spans)
+    def plan(self, arguments: Mapping[str, Any], settings: Mapping[str, int], stream: int) -> Plan:
+        """A launch with these arguments, prepared; the first will be on `stream`. `settings` are the dimensions that no
+        array shows. Raises `PkcError`."""
+        pointers: list[int] = []
+        found = [fingerprint(value, pointers) for value in arguments.values()]
+        form, bound = self._form, None
+        if form is not None and form.names == tuple(arguments) and form.settings == settings:
+            bound = form.bound(found, pointers)
+        if form is None or bound is None:
+            bound = bind(self._interface, self.mesh, arguments, settings)
+            form = self._form = Form(self._interface, self.mesh, tuple(arguments), found, settings)
+        return self.prepare(bound, form, pointers, stream)
 
     def start(self, plan: Plan, pointers: list[int], stream: int) -> bool:
-        """Launch a plan with tensors at `pointers` on the only rank of this process; whether it serves for them."""
+        """Launch a plan with arrays at `pointers` on the only rank of this process; whether it serves for them."""
         with self.mesh.launching:
             if not plan.moved(pointers):
                 return False
             self.launch(plan.starts, [stream], None)
         return True
 
-    def prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
-        """All that launches with these arguments need; the first launch will be on `stream`. Raises `PkcError`."""
-        with self.mesh.launching:
-            return self._prepare(bound, stream)
-
-    def _prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
-        group = self.mesh.group
-        new = None if group is None else self._agree(bound, group)
-        shown = bound.dims
-        bound = replace(bound, dims=shown | self._implied_dims) if self._implied_dims else bound
-        key = tuple(bound.dims.items()) if self._takes_turns else ()
-        memory = self._memory.get(key)
-        first = memory is None
-        if memory is None:
-            self._check_capture(stream)
-            memory = self._memory[key] = self._allocate(bound.dims)
-        if new is not None:
-            self.mesh.heap.share()
-            self._agreed.add(new)
-        starts = tuple(self._start(at, rank, bound, memory, shown) for at, rank in enumerate(self.mesh.local))
-        if first and self._beside is not None:
-            self._beside.try_out([start.work for start in starts if start.work is not None])
-        return starts
+    def prepare(self, bound: Bound, form: Form, pointers: list[int], stream: int) -> Plan:
+        """All that launches need with arguments of a form at `pointers`; the first one will be on `stream`. Raises
+        `PkcError`."""
+        mesh = self.mesh
+        with mesh.launching:
+            new = None if mesh.group is None else self._agree(bound, mesh.group)
+            dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
+            memory = self.memory.known(dims)
+            first = memory is None
+            if memory is None:
+                self._check_capture(stream)
+                memory = self.memory.allocate(dims)
+            if new is not None:
+                mesh.heap.share()
+                self._agreed.add(new)
+            starts = self._starts(bound, dims, memory)
+            if first and self._beside is not None:
+                self._beside.try_out([start.work for start in starts if start.work is not None])
+        # Other processes agree to each place in the heap.
+        return Plan(starts, form, pointers, bound.spans, () if mesh.group is None else bound.heap)
 
     def _agree(self, bound: Bound, group: Group) -> object:
         """Wait for all ranks at the first launch of this kind; which kind it is, or `None` if it is not the first."""
@@ -187,13 +168,13 @@ class LoadedKernel:
             try:
                 if shared is not None:
                     self._fork(shared)
-                if self._takes_turns:
+                if self.memory.shared:
                     current = mesh.turns.take(streams, current)
                 if beside is None:
                     current = self._launch(starts, streams, current)
                 else:
                     current = self._launch_beside(starts, streams, beside)
-                if self._takes_turns:
+                if self.memory.shared:
                     mesh.turns.end(streams, current)
                 if shared is not None:
                     self._join(shared)
@@ -203,8 +184,10 @@ class LoadedKernel:
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
         """The offset in the heap of a scratch array or a signal, after a launch with these dimensions."""
-        wanted = {**dims, **self._implied_dims, RANKS: self.mesh.ranks}
-        return next(memory for key, memory in self._memory.items() if dict(key) == wanted).offsets[name]
+        wanted = {dim: dims[dim] for dim in self._interface.dims}
+        memory = self.memory.known({**wanted, RANKS: self.mesh.ranks, **self._implied_dims})
+        assert memory is not None
+        return memory.offsets[name]
 
     # Launching
 
@@ -270,17 +253,29 @@ class LoadedKernel:
             found = self.mesh.driver.cuOccupancyMaxActiveClusters(self._functions[rank.rank], self._config())
         return found * self.artifact.cluster
 
-    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory, shown: Mapping[str, int]) -> Start:
-        heap = self.mesh.heap
-        addresses = {name: given[at] for name, given in bound.private.items()}
-        for offsets in (bound.heap, memory.offsets):
-            for name, offset in offsets.items():
-                addresses[name] = heap.address(0, offset)
-        for name in self._private_scratch:
-            addresses[name] = heap.address(rank.rank, memory.offsets[name])
-        epochs = heap.address(rank.rank, memory.epochs)
+    def _starts(self, bound: Bound, dims: Mapping[str, int], memory: Memory) -> Sequence[Start]:
+        """The launch on each rank. Parameters differ in the rank's number, and in what is in its own memory."""
+        mesh, heap, starts = self.mesh, self.mesh.heap, list[Start]()
+        addresses = {name: heap.address(0, offset) for name, offset in (*bound.heap.items(), *memory.offsets.items())}
+        scalars, alarm = bound.scalars, mesh.alarm.address
+        for at, rank in enumerate(mesh.local):
+            own = {name: given[at] for name, given in bound.private.items()}
+            own |= {name: heap.address(rank.rank, memory.offsets[name]) for name in self._private_scratch}
+            epochs = heap.address(rank.rank, memory.epochs)
+            values = Values(rank.rank, heap.stride, epochs, alarm, dims, scalars, {**addresses, **own})
+            if not starts:
+                parameters = self._parameters(rank, values)
+            else:
+                parameters = starts[0].parameters.on(rank.rank, epochs)
+                for name, address in own.items():
+                    parameters.move(name, address)
+            work = None if self._engines is None else self._work(self._engines, values, memory)
+            config, function = self._configs[rank.rank], self._functions[rank.rank]
+            starts.append(Start(rank, config, function, parameters, work, self.artifact.name, bound.dims))
+        return starts
+
+    def _parameters(self, rank: Rank, values: Values) -> KernelParameters:
         parameters = KernelParameters(self._struct)
-        values = Values(rank.rank, heap.stride, epochs, self.mesh.alarm.address, bound.dims, bound.scalars, addresses)
         _, current = self.mesh.driver.api.cuCtxGetCurrent()
         # The driver encodes tensor maps only within a context.
         if current == rank.context:
@@ -288,13 +283,9 @@ class LoadedKernel:
         else:
             with self.mesh.current(rank):
                 parameters.fill(values)
-        config, function = self._configs[rank.rank], self._functions[rank.rank]
-        work = self._work(values, memory)
-        return Start(rank, config, function, parameters, work, self.artifact.name, shown)
+        return parameters
 
-    def _work(self, values: Values, memory: _Memory) -> Work | None:
-        if self._engines is None:
-            return None
+    def _work(self, engines: Engines, values: Values, memory: Memory) -> Work:
         placer, heap, api = Placer(self.artifact, values), self.mesh.heap, self.mesh.driver.api
         actions: list[Action] = []
 
@@ -303,7 +294,7 @@ class LoadedKernel:
             actions.extend(itertools.chain(*strands))
             return [list(calls(api, some)) for some in strands]
 
-        found = self._engines.sections(values.rank, values.dims, values.scalars)
+        found = engines.sections(values.rank, values.dims, values.scalars)
         roles = [[enqueued(section) for section in sections] for sections in found]
         offset, count = memory.restarting
         copied = tuple(kinds(actions, heap.rank_at))
@@ -327,73 +318,13 @@ class LoadedKernel:
         if is_captured(self.mesh.driver, stream):
             raise PkcError(FirstLaunchInCapture(NOWHERE, self.artifact.name))
 
-    def _allocate(self, dims: Mapping[str, int]) -> _Memory:
-        mesh, artifact = self.mesh, self.artifact
-        offsets: dict[str, int] = {}
-        for parameter in artifact.arrays:
-            if parameter.scratch:
-                size = self._scratch_bytes(parameter, dims)
-                reports = artifact.waits is not None and parameter.name == artifact.waits.reports
-                zero = reports or parameter.packets  # no epoch is that of a launch to come
-                offsets[parameter.name] = (mesh.zeroed if zero else mesh.heap.allocate)(size)
-        for signal in artifact.signals:
-            if not signal.restarts:
-                offsets[signal.name] = mesh.zeroed(4 * counters(signal, dims))
-        epochs = mesh.zeroed(4 * self.grid)
-        # Side by side, so that one call clears them.
-        together = [signal for signal in artifact.signals if signal.restarts]
-        ends = list(itertools.accumulate((4 * counters(signal, dims) for signal in together), initial=0))
-        restarting = (mesh.zeroed(ends[-1]), ends[-1]) if together else (0, 0)
-        offsets |= {signal.name: restarting[0] + end for signal, end in zip(together, ends, strict=False)}
-        signals = tuple((offsets[signal.name], 4 * counters(signal, dims)) for signal in artifact.signals)
-        return _Memory(offsets, epochs, restarting, signals)
-
     def _reported(self, waits: Waits, known: Sequence[str]) -> Diagnostic | None:
-        """What threads that gave up waiting have reported, of all ranks; `known` are other facts, a line each."""
-        for key, memory in self._memory.items():
-            dims, shape = dict(key), (self.grid, 2 * waits.warps, reports.WORDS)
-            written = {rank: self._words(rank, memory.offsets[waits.reports], shape) for rank in range(self.mesh.ranks)}
-            found = reports.read(waits, written, partial(self._counter_at, memory, dims))
-            if found:
-                launches = {rank: int(self._words(rank, memory.epochs, (1,))[0]) for rank in range(self.mesh.ranks)}
-                absent = [*reports.missing_launches(launches), *known]
-                return reports.diagnose(self.artifact.name, found, self.mesh.alarm.limit, absent)
-        return None
-
-    def _words(self, rank: int, offset: int, shape: tuple[int, ...]) -> NDArray[np.int32]:
-        """Words of the memory of any rank, as they are now: nobody need answer."""
-        words = np.empty(shape, np.int32)
-        with self.mesh.current(self.mesh.local[0]):
-            self.mesh.driver.cuMemcpyDtoH(words.ctypes.data, self.mesh.heap.address(rank, offset), words.nbytes)
-        return words
+        return self.memory.reported(waits, known, limit=self.mesh.alarm.limit)
 
     def _release(self) -> None:
         """End the waits of copy engines: their counters get a value that is enough for any."""
         if self._beside is not None:
-            self._beside.release([place for memory in self._memory.values() for place in memory.signals])
-
-    def _counter_at(self, memory: _Memory, dims: Mapping[str, int], rank: int, name: str, low: int) -> tuple[int, ...]:
-        """The indices of the counter of signal `name` whose address has this low half."""
-        signal = next(signal for signal in self.artifact.signals if signal.name == name)
-        place = (low - self.mesh.heap.address(rank, memory.offsets[name])) % 2**32 // 4
-        indices: list[int] = []
-        for extent in reversed(signal.dims):
-            place, index = divmod(place, counters_along(extent, dims))
-            indices.append(index)
-        return tuple(reversed(indices))
-
-    def _scratch_bytes(self, parameter: ArrayParameter, dims: Mapping[str, int]) -> int:
-        """The bytes on each rank; a dimension whose blocks follow shards has room for all shards at full length."""
-        extents = list(memory_shape(extents_of(parameter, dims), parameter.shard, dims[RANKS]))
-        splits = {
-            field.split
-            for field in self.artifact.fields
-            if isinstance(field, TensorMaps) and field.array == parameter.name
-        }
-        for split in splits - {None, parameter.shard}:
-            assert split is not None
-            extents[split] = dims[RANKS] * blocks.shard_length(extents[split], dims[RANKS])
-        return math.prod(extents) * ELEMENTS[parameter.dtype].bytes * (2 if parameter.packets else 1)
+            self._beside.release(self.memory.signals())
 
 
 def _engines(text: str) -> Engines | None:

@@ -17,7 +17,7 @@ from pkc.dialect.words import LANES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
 from pkc.runtime.alarm import Alarm
-from pkc.runtime.arrays import Array, ArrayLayout
+from pkc.runtime.arrays import Array, ArrayLayout, Kind
 from pkc.runtime.driver import NOT_READY, Driver, load
 from pkc.runtime.element import ELEMENTS, element_name
 from pkc.runtime.errors import (
@@ -38,8 +38,8 @@ from pkc.runtime.rank import Rank, Side
 from pkc.runtime.turns import Turns, handle_of
 from pkc.targets.arch import QUEUES, hardware_queues
 
-_ZEROED = 1 << 20
-"""Bytes that are zeroed at once; counters of one kernel for one set of sizes take some thousand."""
+_ZEROED = 16 << 20
+"""Bytes that are zeroed at once; counters and reports of one kernel for one set of sizes take a hundred thousand."""
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""
@@ -69,6 +69,7 @@ class Mesh:
         with self.current(self.local[0]):
             self.alarm = Alarm(driver, ranks, group)
         self.faults = Faults(self.alarm, group, tuple(devices), ranks)
+        self.kinds: dict[object, Kind] = {}
         self.closed = False
         self.launching = threading.RLock()
         """Held while one thread prepares or starts a launch on all ranks of this process."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from pkc.dialect.words import RANKS
 from pkc.runtime.arguments import Span
 from pkc.runtime.beside import Work
+from pkc.runtime.forms import Form
 from pkc.runtime.kernel_parameters import KernelParameters
 from pkc.runtime.rank import Rank
-
-Prepared = TypeVar("Prepared")
 
 MOST_PLANS = 256
 """Sets of arguments whose kernel parameters are kept; the oldest goes first."""
 
 
-_Pair: TypeAlias = tuple[int | None, int, int, int | None, int, int]
+class _Fixed(Protocol):
+    @property
+    def fixed(self) -> Sequence[int]: ...
+
+
+Prepared = TypeVar("Prepared", bound=_Fixed)
+
+
+_Pair: TypeAlias = tuple[int, int, int, int, int, int]
 
 
 @dataclass(slots=True)
@@ -43,60 +49,90 @@ class Start:
 
 
 class Plan:
-    """A launch that is prepared, on each rank of this process: for these tensors, and others of the same shapes."""
+    """A launch that is prepared, on each rank of this process: for these arrays, and others of the same shapes.
+
+    Arrays are at `pointers`, which a form places; those of the names `fixed` are not moved.
+    """
 
     def __init__(
         self,
         starts: Sequence[Start],
-        places: Sequence[tuple[str, int]],
+        form: Form,
         pointers: list[int],
         spans: Sequence[Sequence[Span]],
+        fixed: Collection[str] = (),
     ) -> None:
         self.starts = starts
-        self._places, self._spans = places, spans
+        self._form, self._spans = form, spans
         self._pairs: list[_Pair] | None = None
         self._pointers = pointers
         # Copies are enqueued with the addresses that they had.
-        copied = {name for start in starts if start.work is not None for name in start.work.arrays}
-        self._fixed = not copied.isdisjoint(name for name, _ in places)
+        stay = {*fixed, *(name for start in starts if start.work is not None for name in start.work.arrays)}
+        self.fixed = [number for number, (name, _) in enumerate(form.places) if name in stay]
+        """The pointers that must be the same."""
 
     def moved(self, pointers: list[int]) -> bool:
-        """Whether the tensors may now be those at `pointers`; if not, they need another plan."""
-        if pointers == self._pointers:
+        """Whether the arrays may now be those at `pointers`; if not, they need another plan."""
+        before = self._pointers
+        if pointers == before:
             return True
-        if self._fixed or not self._apart(pointers):
+        if any(pointers[number] != before[number] for number in self.fixed) or not self._apart(pointers):
             return False
-        for (name, at), before, pointer in zip(self._places, self._pointers, pointers, strict=True):
-            if before != pointer:
-                self.starts[at].parameters.move(name, pointer)
+        for (name, each), old, pointer in zip(self._form.places, before, pointers, strict=True):
+            if old != pointer:
+                for at, shift in each:
+                    self.starts[at].parameters.move(name, pointer + shift)
         self._pointers = pointers
         return True
 
     def _apart(self, pointers: list[int]) -> bool:
         """Whether no array that the kernel writes shares memory with another one."""
         if self._pairs is None:
-            self._pairs = list(_pairs(self._places, self._spans))
+            self._pairs = list(_pairs(self._form, self._spans, self._pointers))
         for one, first, size, two, other, length in self._pairs:
-            begin = first if one is None else pointers[one]
-            start = other if two is None else pointers[two]
+            begin, start = pointers[one] + first, pointers[two] + other
             if begin < start + length and start < begin + size:
                 return False
         return True
 
 
-def _pairs(places: Sequence[tuple[str, int]], spans: Sequence[Sequence[Span]]) -> Iterator[_Pair]:
-    """Arrays of a rank that may not come to share memory when tensors move: which of the pointers is the first address,
-    the address if none is, and the bytes, of both."""
-    numbers = {place: number for number, place in enumerate(places)}
+def _pairs(form: Form, spans: Sequence[Sequence[Span]], pointers: Sequence[int]) -> Iterator[_Pair]:
+    """Arrays of a rank that may not come to share memory when they move: which of the pointers each is at, how many
+    bytes behind it, and its bytes."""
     for at, taken in enumerate(spans):
-        for one, two in itertools.combinations(taken, 2):
-            pointers = numbers.get((one.name, at)), numbers.get((two.name, at))
-            if (one.written or two.written) and pointers != (None, None):
-                yield pointers[0], one.first, one.bytes, pointers[1], two.first, two.bytes
+        numbers = [number for number, (_, each) in enumerate(form.places) for rank, _ in each if rank == at]
+        for a, b in form.apart:
+            (one, size), (two, other), first, second = taken[a], taken[b], numbers[a], numbers[b]
+            yield first, one - pointers[first], size, second, two - pointers[second], other
 
 
-def keep(plans: dict[object, Prepared], key: object, prepared: Prepared) -> None:
-    """Keep what is prepared for a key; the oldest goes."""
-    while len(plans) >= MOST_PLANS:
-        del plans[next(iter(plans))]
-    plans[key] = prepared
+class Plans(Generic[Prepared]):
+    """What is prepared, by what tells calls apart. It has the plan's `fixed` pointers; the oldest goes first."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, Prepared] = {}
+
+    def find(self, key: object, pointers: Sequence[int]) -> Prepared | None:
+        """What was kept for the key, and for these pointers as far as they are fixed."""
+        found = self._kept.get(key)
+        if found is not None and found.fixed:
+            return self._kept.get((key, *[pointers[number] for number in found.fixed]))
+        return found
+
+    def keep(self, key: object, pointers: Sequence[int], prepared: Prepared) -> None:
+        """Keep what is prepared; the oldest goes."""
+        keys = [key, (key, *[pointers[number] for number in prepared.fixed])] if prepared.fixed else [key]
+        for each in keys:
+            while len(self._kept) >= MOST_PLANS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[each] = prepared
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Prepared]:
+        return iter(self._kept.values())

@@ -29,7 +29,7 @@ _MOST_DIMENSIONS, _MOST_BOX, _MOST_STRIDE = 5, 256, 1 << 40
 
 @dataclass(slots=True)
 class Tiling:
-    """What a map is made of: all tuples innermost first, strides in bytes and without that of the innermost dimension.
+    """What a map says: all tuples innermost first, strides in bytes and without that of the innermost dimension.
 
     `names` are the names of dimensions in messages.
     """
@@ -76,68 +76,91 @@ class Tiling:
     def _reject(self, what: str, value: object, rule: str) -> None:
         raise PkcError(TensorMapRule(NOWHERE, self.array, what, str(value), rule))
 
-    def encode(self, target: int) -> None:
-        """Write the map to host memory at `target`, a multiple of 128."""
-        rank = len(self.extents)
-        long, longs, ones = _arrays(rank)
-        status = _encode_tiled()(
-            target,
-            ELEMENTS[self.dtype].code,
-            rank,
-            self.address,
-            long(*self.extents),
-            longs(*self.strides),
-            _box(self.box),
-            ones,
-            0,
-            _SWIZZLES.index(self.swizzle),
-            _L2_PROMOTION_128_BYTES,
-            0,
-        )
-        if status:
-            raise DriverError(DriverFailure(NOWHERE, "cuTensorMapEncodeTiled", str(status), str(self)), status)
+
+_ONE = ((0, 0, True),)
+"""A single map, which is the second one too."""
 
 
-class WholeMap:
-    """The map of arrays that lie in one piece in a rank's memory, of whatever size: all else is made once.
+class Maps:
+    """The maps of `TensorMaps` for an array, of whatever size: all but sizes and address is made once.
 
-    One thread at a time may encode it.
+    `ranks` and `heap_stride` are those of the mesh, the latter only if the array lies in the symmetric heap; `shard` is
+    the dimension that it is sharded along. One thread at a time may encode them.
     """
 
-    def __init__(self, dtype: str, dims: Sequence[str | int], box: tuple[int, ...], swizzle: int) -> None:
-        rank = len(dims)
-        long, longs, ones = _arrays(rank)
-        self._size = ELEMENTS[dtype].bytes
+    def __init__(
+        self,
+        dtype: str,
+        dims: Sequence[str | int],
+        box: tuple[int, ...],
+        swizzle: int,
+        *,
+        ranks: int,
+        heap_stride: int | None = None,
+        shard: int | None = None,
+        split: int | None = None,
+    ) -> None:
+        self._last = last = len(dims) - 1
         self._dims = tuple(enumerate(reversed(dims)))
+        self._size, self._ranks = ELEMENTS[dtype].bytes, ranks
+        self._shard, self._split = (None if axis is None else last - axis for axis in (shard, split))
+        self._step = heap_stride if shard is not None else None
+        copies = heap_stride is not None and shard is None
+        count = len(dims) + (split is not None) + copies
+        self._part = box[0] if len(box) > count else 0
+        rank = count + bool(self._part)
+        row = box[0] * self._size
+        self._exist = len(box) == rank <= _MOST_DIMENSIONS and all(1 <= length <= _MOST_BOX for length in box)
+        self._exist = self._exist and not row % 16 and (not swizzle or row <= swizzle)
+        long, longs, ones = _arrays(rank)
         self._extents, self._strides = long(), longs()
+        if copies:
+            self._extents[count - 1], self._strides[count - 2] = ranks, heap_stride
         self._about = ELEMENTS[dtype].code, rank
         self._rest = _box(box), ones, 0, _SWIZZLES.index(swizzle), _L2_PROMOTION_128_BYTES, 0
 
-    def encode(self, dims: Mapping[str, int], address: int, target: int) -> bool:
-        """Write the map of an array at `address` to host memory at `target`, multiples of 16 and 128; whether rows of
-        such dimensions suit TMA."""
-        stride, extents, strides = self._size, self._extents, self._strides
+    def encode(self, dims: Mapping[str, int], address: int, target: int) -> Sequence[tuple[int, int, bool]] | None:
+        """Write the maps of an array at `address`, a multiple of 16, to host memory at `target`, a multiple of 128;
+        `None` if TMA has no such maps.
+
+        Of each map: how far behind `target` it is, how far behind `address` it begins, and whether it is the second one
+        too, which is not written then. Raises `DriverError`.
+        """
+        if not self._exist:
+            return None
+        stride, extents, strides, last = self._size, self._extents, self._strides, self._last
+        length = whole = rest = step = 0
         for axis, dim in self._dims:
             if axis:
                 if stride % 16 or stride >= _MOST_STRIDE:
-                    return False
+                    return None
                 strides[axis - 1] = stride
             extents[axis] = extent = dims[dim] if isinstance(dim, str) else dim
-            stride *= extent
-        return not _encode_tiled()(target, *self._about, address, extents, strides, *self._rest)
+            if axis == self._split:
+                extents[axis] = length = shard_length(extent, self._ranks)
+                whole, rest = divmod(extent, length)
+                step = self._step or length * stride
+            stride *= extent if axis != self._shard else shard_length(extent, self._ranks)
+        if length:
+            if step % 16 or step >= _MOST_STRIDE:
+                return None
+            extents[last + 1], strides[last] = whole, step
+        if self._part:
+            row, extents[0] = extents[0], self._part
+            extents[self._about[1] - 1], strides[self._about[1] - 2] = row // self._part, self._part * self._size
+        self._encode(address, target)
+        if not rest:
+            return _ONE
+        assert self._split is not None
+        extents[self._split], extents[last + 1] = rest, 1
+        self._encode(address + whole * step, target + MAP_BYTES)
+        return (0, 0, False), (MAP_BYTES, whole * step, False)
 
-
-def whole_map(
-    name: str, dtype: str, dims: tuple[str | int, ...], box: tuple[int, ...], swizzle: int
-) -> WholeMap | None:
-    """A map of such arrays, if the hardware has maps with such boxes."""
-    rank = len(dims)
-    example = Tiling(name, dtype, 0, (1,) * rank, (16,) * (rank - 1), box, swizzle, _names(dims))
-    try:
-        example.check()
-    except PkcError:
-        return None  # as whoever encodes one is told
-    return WholeMap(dtype, dims, box, swizzle)
+    def _encode(self, address: int, target: int) -> None:
+        status = _encode_tiled()(target, *self._about, address, self._extents, self._strides, *self._rest)
+        if status:
+            text = f"{hex(address)}: {[*self._extents]}, {[*self._strides]}"
+            raise DriverError(DriverFailure(NOWHERE, "cuTensorMapEncodeTiled", str(status), text), status)
 
 
 def move(target: int, address: int) -> None:

@@ -60,8 +60,8 @@ class Launch:
             arguments = dict(zip(self._names, private, strict=True))
             for name in self._transposed:
                 arguments[name] = arguments[name].t()
-            self._plan = self._kernel.plan({**arguments, **self._fixed}, pointers, {}, stream)
-            self._kernel.start(self._plan, pointers, stream)
+            self._plan = self._kernel.plan({**arguments, **self._fixed}, {}, stream)
+            self._kernel.launch(self._plan.starts, [stream], None)
 
 
 def aligned(tensor: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 import pkc
+from pkc.diagnostics import PACKAGE
 from pkc.language import *
 from pkc.runtime import default
 from pkc.runtime.launch import LoadedKernel
@@ -106,7 +109,7 @@ def test_a_mesh_that_was_closed(api: Api) -> None:
     x = mesh.empty((256, 64), "bf16", "shard", 0)
     arguments = {"X": x, "Y": [tensor(256, 64, device=rank.device, at=1) for rank in mesh.local]}
     gathered(**arguments)
-    (ready,) = gathered.launcher._plans.values()
+    (ready,) = gathered.launcher._plans
     mesh.close()
     api.calls.clear()
     for again in (
@@ -259,6 +262,69 @@ def test_other_shapes_get_what_a_first_call_gets(api: Api) -> None:
     kernel(tensor(32, 64), tensor(32, 64, at=1), 0.5)
     kernel(tensor(32, 64), tensor(32, 64, at=1), 1.5)
     assert len(api.launches) == 2 * len(SHAPES) + 2
+
+
+def test_other_shapes_on_several_ranks_get_what_a_first_call_gets(api: Api) -> None:
+    """Arrays of the mesh of other shapes, or elsewhere, and a tensor on each rank."""
+    mesh, kernel = pkc.mesh(), gathered.with_schedule(tile_M=64, tile_N=64)
+    shapes = ((128, 256), (64, 256), (3, 64), (96, 8), (128, 256))
+    arrays = [mesh.empty(shape, "bf16", "shard", 0) for shape in shapes]
+
+    def called(*, anew: bool) -> list[Any]:
+        api.launches.clear()
+        found: list[Any] = []
+        for at, x in enumerate(arrays):
+            if anew:
+                kernel.__dict__.pop("launcher", None)
+            kernel(x, Y=[tensor(*x.shape, device=rank.device, at=at) for rank in mesh.local])
+        for launch in api.launches:
+            numbers = [launch.struct[at] for at in range(0, len(launch.struct) // 128 * 128, 128)]
+            found.append([api.encoded[number - 1] for number in numbers if 0 < number <= len(api.encoded)])
+        return found
+
+    api.struct_bytes = 512
+    first = called(anew=True)
+    kernel.__dict__.pop("launcher")
+    assert called(anew=False) == first
+    assert len(first) == 4 * len(shapes)
+
+
+def calls_of_pkc(action: Callable[[], object]) -> int:
+    """How many functions of pkc an action calls."""
+    count = 0
+
+    def profile(frame: Any, event: str, _: object) -> None:
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
+
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_how_much_python_runs(api: Api) -> None:
+    """In calls of functions, which no other process makes more: for arguments as before, arrays elsewhere, and other
+    shapes; of one rank, and of four in one process."""
+    one = scaled.with_schedule(tile_M=64, tile_N=64)
+    four = gathered.with_schedule(tile_M=64, tile_N=64)
+    mesh = pkc.mesh()
+
+    def of_one(rows: int, at: int) -> Callable[[], None]:
+        x, y = tensor(rows, 64, at=at), tensor(rows, 64, at=at + 1)
+        return lambda: one(x, y, 0.5)
+
+    def of_four(rows: int, at: int) -> Callable[[], None]:
+        x, ys = mesh.empty((rows, 64), "bf16", "shard", 0), [tensor(rows, 64, device=n, at=at) for n in range(4)]
+        return lambda: four(x, ys)
+
+    for call, most in ((of_one, (45, 55, 100)), (of_four, (65, 70, 170))):
+        for action in (call(128, 1), call(64, 1)):  # what is made once, such as types of arrays of a rank
+            action()
+        counted = [calls_of_pkc(action) for action in (call(64, 1), call(64, 3), call(192, 1))]
+        assert all(found <= bound for found, bound in zip(counted, most, strict=True)), counted
 
 
 @pytest.mark.parametrize(

@@ -292,12 +292,12 @@ def test_threads_launch_one_after_the_other(api: Api) -> None:
         gathered(x, ys, stream=on)
     api.launches.clear()
     started = api.cuLaunchKernelEx
-    (ready,) = gathered.launcher._plans.values()
+    (ready,) = gathered.launcher._plans
 
     def slowly(config: Any, *arguments: Any) -> Any:
         time.sleep(0.0005)
         mine = outputs[int(config.hStream) // 1000 - 1]
-        assert ready.plan._pointers == [y.address for y in mine]
+        assert ready.plan._pointers == [x.address, *(y.address for y in mine)]
         return started(config, *arguments)
 
     api.cuLaunchKernelEx = slowly

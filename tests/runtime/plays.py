@@ -69,7 +69,7 @@ class Run:
     def address(self, name: str, rank: int) -> int:
         if name in self.arrays:
             return self.mesh.heap.address(rank, self.arrays[name].offset)
-        (memory,) = self.kernel._memory.values()
+        (memory,) = self.kernel.memory._by_dims.values()
         return self.mesh.heap.address(rank, memory.offsets[name])
 
     def array(self, name: str, rank: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -110,7 +110,7 @@ def test_calls_come_in_the_order_of_tasks(monkeypatch: pytest.MonkeyPatch, name:
     run.launch()
     run.api.enqueued.clear()
     run.launch()
-    (plan,) = run.kernel._plans.values()
+    plan, *_ = run.kernel._plans
     for start in plan.starts:
         assert start.work is not None
         roles = run.lanes(start.rank.rank)

@@ -271,8 +271,8 @@ def test_launches_are_agreed_on_when_they_are_new() -> None:
         assert launches == 4, "the fifth is refused before it begins"
         expected = """\
 error[PK835]: rank 0 and rank 1 do different things
-  = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x100800; \
-rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x100800
+  = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x1000800; \
+rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000800
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
         assert text == expected
 

@@ -30,7 +30,7 @@ from pkc.runtime.beside import Work
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
-from pkc.runtime.plans import MOST_PLANS, Plan
+from pkc.runtime.plans import MOST_PLANS, Plan, Plans
 from tests.runtime.fake import CLUSTERED_SMS, FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
 
 STRIDE = 1 << 38
@@ -130,8 +130,10 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
             0.5,
             -3,
         )
-        assert [launch.struct[at] for at in (128, 256, 384, 512)] == [4 * rank + number for number in (1, 2, 3, 4)]
-        whole, rest, heap, heap_rest = api.encoded[4 * rank : 4 * rank + 4]
+        # Private arrays have other addresses on other ranks; all else in maps is the same.
+        numbers = [launch.struct[at] for at in (128, 256, 384, 512)]
+        assert numbers == ([1, 2, 3, 4] if rank == 0 else [2 * rank + 3, 2 * rank + 4, 3, 4])
+        whole, rest, heap, heap_rest = (api.encoded[number - 1] for number in numbers)
         pointer = FIRST_POINTER + rank * MIB
         assert whole == {
             "dtype": 9, "address": pointer, "extents": [72, 14, 2], "strides": [144, 14 * 144],
@@ -146,7 +148,7 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     counters = 4 * blocks.numbers(40, 3, 16) * 3
     assert counters <= entered - arrived
     # One range, with room for those of further sizes.
-    assert sorted(api.zeroed) == [(SPAN + rank * STRIDE + arrived, MIB) for rank in range(3)]
+    assert sorted(api.zeroed) == [(SPAN + rank * STRIDE + arrived, 16 * MIB) for rank in range(3)]
 
 
 def test_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +192,7 @@ def test_other_tensors_keep_the_kernels_memory(monkeypatch: pytest.MonkeyPatch) 
     kernel(arguments | {"A": [replace(tensor, address=tensor.address + 4096) for tensor in arguments["A"]]})
     assert not {"cuMemCreate", "cuMemsetD8Async"} & set(api.names())
     assert api.launches[3].struct[640:] == api.launches[0].struct[640:]
-    assert api.encoded[12]["address"] == FIRST_POINTER + 4096
+    assert api.encoded[8]["address"] == FIRST_POINTER + 4096
 
 
 def test_other_dimensions_have_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +239,7 @@ def test_a_plan_serves_for_tensors_elsewhere(monkeypatch: pytest.MonkeyPatch) ->
     artifact = replace(SMALL, arrays=(*SMALL.arrays, written), fields=(Base("A", "A"), Base("B", "B")))
     kernel = LoadedKernel(artifact, Mesh.single_process(driver=made))
     first, second = FIRST_POINTER, FIRST_POINTER + MIB
-    plan = kernel.plan({"A": Tensor((4, 8)), "B": Tensor((4, 8), address=second)}, [first, second], {}, 71)
+    plan = kernel.plan({"A": Tensor((4, 8)), "B": Tensor((4, 8), address=second)}, {}, 71)
     for pointers in ([first, second], [second, first], [first, first + 64]):
         assert kernel.start(plan, pointers, 72)
         assert struct.unpack_from("<QQ", api.launches[-1].struct) == tuple(pointers)
@@ -267,11 +269,12 @@ def test_other_tensors_of_the_same_shapes(monkeypatch: pytest.MonkeyPatch) -> No
     for rank, launch in enumerate(api.launches[3:]):
         maps = [api.encoded[launch.struct[at] - 1] for at in (128, 256)]
         shift = 4096 * (1 + rank)
-        assert maps == [found | {"address": found["address"] + shift} for found in first[4 * rank : 4 * rank + 2]]
+        before = [first[api.launches[rank].struct[at] - 1] for at in (128, 256)]
+        assert maps == [found | {"address": found["address"] + shift} for found in before]
         assert launch.struct[384:] == api.launches[rank].struct[384:]
     kernel(arguments)
     assert [api.encoded[launch.struct[256] - 1]["address"] for launch in api.launches[6:]] == [
-        found["address"] for found in first[1::4]
+        first[launch.struct[256] - 1]["address"] for launch in api.launches[:3]
     ]
     with pytest.raises(PkcError, match="PK853"):
         kernel(arguments | {"A": [replace(moved[0], address=moved[0].address + 8), *moved[1:]]})
@@ -316,12 +319,16 @@ def test_what_copy_engines_copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies are enqueued with the addresses of the plan, so other tensors need another plan."""
     kernel, arguments, _ = small_on(monkeypatch, ranks=1)
     kernel(arguments)
-    (plan,) = kernel._plans.values()
+    (plan,) = kernel._plans
     for copied, movable in (("A", False), ("B", True)):
         starts = [replace(plan.starts[0], work=Work(0, 0, (), (), frozenset({copied})))]
-        other = Plan(starts, [("A", 0)], [FIRST_POINTER], [])
+        other = Plan(starts, plan._form, [FIRST_POINTER], [[]])
         assert other.moved([FIRST_POINTER])
         assert other.moved([FIRST_POINTER + 16]) == movable
+        plans: Plans[Plan] = Plans()
+        plans.keep("key", [FIRST_POINTER], other)
+        assert plans.find("key", [FIRST_POINTER]) is other
+        assert plans.find("key", [FIRST_POINTER + 16]) is (other if movable else None)
 
 
 def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from pkc.dialect import blocks
 from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i32
 from pkc.runtime import tensor_map
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.tensor_map import Memory, Tiling, tilings
+from pkc.runtime.tensor_map import Maps, Memory, Tiling, tilings
 
 driver: Any = importlib.import_module("cuda.bindings.driver")
 STRIDE = 1 << 38
@@ -142,6 +142,44 @@ def test_what_it_cannot(change: dict[str, object], expected: str) -> None:
     assert str(raised.value) == f"error[PK847]: TMA cannot move `A`: {expected}"
 
 
+@pytest.mark.parametrize("extents", [(40, 12), (7, 8), (3, 8), (40, 7), (1, 4), (5, 24)])
+@pytest.mark.parametrize("split", [None, 0, 1])
+@pytest.mark.parametrize("where", ["private", "replicate", "shard"])
+@pytest.mark.parametrize("parts", [False, True])
+def test_maps_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, extents: tuple[int, int], split: int | None, where: str, parts: bool
+) -> None:
+    """They are those of the array with its extents, or there are none if these do not check."""
+    found: list[Tiling] = []
+
+    def encode(target: int, _: int, rank: int, address: int, sizes: Any, steps: Any, box: Any, *rest: Any) -> int:
+        strides = tuple(steps)[: rank - 1]
+        found.append(Tiling("A", "i32", address, tuple(sizes), strides, tuple(box), rest[2], names[len(found)]))
+        return 0
+
+    monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: encode)
+    for ranks in (1, 3, 4):
+        shard, heap = (split or 0) if where == "shard" else None, where != "private"
+        array = memory(extents, ranks, heap=heap, shard=shard)
+        count = 2 + (split is not None) + (where == "replicate") + parts
+        box = (4, *[1] * (count - 1))
+        expected = tilings(array, box, 0, split)
+        names = [tiling.names for tiling in expected]
+        found.clear()
+        maps = Maps("i32", "MN", box, 0, ranks=ranks, heap_stride=STRIDE if heap else None, shard=shard, split=split)
+        places = maps.encode(dict(zip("MN", extents, strict=True)), 0, 128)
+        try:
+            for tiling in expected:
+                tiling.check()
+        except PkcError:
+            assert places is None
+            continue
+        assert places is not None
+        assert found == list(expected)[: len(places)]
+        assert (len(places) == 1) == (expected[0] is expected[1])
+        assert [begin for _, begin, _ in places] == [tiling.address for tiling in found]
+
+
 ENUMERATORS = {
     "bf16": "BFLOAT16",
     "f16": "FLOAT16",
@@ -160,7 +198,8 @@ def test_what_the_driver_is_told(monkeypatch: pytest.MonkeyPatch, dtype: str, sw
     monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: lambda *arguments: given.append(arguments) or 0)
     size = np.dtype(ELEMENTS[dtype].typestr).itemsize
     row = swizzle or 256
-    Tiling("A", dtype, 4096, (1024, 100), (1024 * size,), (row // size, 50), swizzle, ("`K`", "`M`")).encode(128)
+    maps = Maps(dtype, ("M", "K"), (row // size, 50), swizzle, ranks=1)
+    assert maps.encode({"M": 100, "K": 1024}, 4096, 128) == ((0, 0, True),)
     ((target, kind, rank, address, *rest),) = given
     *arrays, interleave, mode, promotion, fill = rest
     assert (target, rank, address) == (128, 2, 4096)

@@ -1,0 +1,156 @@
+"""Calls that are like one that was checked, but for shapes, addresses and scalars.
+
+That call knows the mesh and which argument is which parameter. Arrays are checked by what tells calls apart
+(`pkc.runtime.arguments.fingerprint`); what does not fit is left to the checks that say why (`bind`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from pkc.codegen.artifact import ArrayParameter, Interface
+from pkc.dialect.blocks import shard_length
+from pkc.dialect.words import RANKS
+from pkc.runtime.arguments import LONGEST, Bound, Span
+from pkc.runtime.arrays import Kind
+from pkc.runtime.element import ELEMENTS
+from pkc.runtime.mesh import Mesh
+
+Place: TypeAlias = tuple[str, Sequence[tuple[int, int]]]
+"""Where a pointer goes: the parameter, and for each rank of this process that is told of it, its position among these
+and how many bytes to add."""
+
+
+class Form:
+    """Calls of a kernel like one that was checked, with the fingerprints `given` of the arguments `names`.
+
+    `settings` are dimensions that were named. They and what is neither an array nor a scalar must stay the same.
+    """
+
+    def __init__(
+        self, interface: Interface, mesh: Mesh, names: Sequence[str], given: Sequence[Any], settings: Mapping[str, int]
+    ) -> None:
+        arrays, scalars = {array.name: array for array in interface.passed}, dict(interface.scalars)
+        numbered = list(enumerate(names))
+        self.names, self.settings = tuple(names), dict(settings)
+        self._base, self._count, self._dims = mesh.heap.base, len(mesh.local), (*interface.dims, RANKS)
+        self._arrays = [_Like(at, arrays[name], given[at], mesh) for at, name in numbered if name in arrays]
+        self._scalars = [(at, name, scalars[name]) for at, name in numbered if name in scalars]
+        self._rest = [(at, given[at]) for at, name in numbered if name not in arrays and name not in scalars]
+        self.places: Sequence[Place] = [place for like in self._arrays for place in like.places]
+        """Of each pointer of the fingerprints."""
+        self._known: dict[str | int, int] = {RANKS: mesh.ranks, **settings}
+        self._known |= {dim: dim for like in self._arrays for dim in like.dims if isinstance(dim, int)}
+        pairs = ((a, b) for b in range(len(self._arrays)) for a in range(b))
+        self.apart = [(a, b) for a, b in pairs if self._arrays[a].written or self._arrays[b].written]
+        """Arrays by position, of which one is written: they share no memory."""
+
+    def bound(self, given: Sequence[Any], pointers: Sequence[int]) -> Bound | None:
+        """The arguments with these fingerprints, whose arrays are at `pointers`; `None` if they do not fit."""
+        if len(pointers) != len(self.places) or any(given[at] != expected for at, expected in self._rest):
+            return None
+        scalars: dict[str, int | float] = {}
+        for at, name, dtype in self._scalars:
+            if (value := _number(given[at], dtype)) is None:
+                return None
+            scalars[name] = value
+        dims, spans = self._known.copy(), [list[Span]() for _ in range(self._count)]
+        first = 0
+        heap, private = dict[str, int](), dict[str, tuple[int, ...]]()
+        for like in self._arrays:
+            size = like.bytes(given[like.at], dims)
+            if size is None:
+                return None
+            addresses: list[int] = []
+            for _, each in like.places:
+                for rank, shift in each:
+                    addresses.append(pointers[first] + shift)
+                    spans[rank].append((addresses[-1] + like.apart[rank], size))
+                first += 1
+            if like.private:
+                private[like.name] = tuple(addresses)
+            else:
+                heap[like.name] = addresses[0] - self._base
+        for taken in spans:
+            for a, b in self.apart:
+                (one, length), (two, other) = taken[a], taken[b]
+                if one < two + other and two < one + length:
+                    return None
+        return Bound({dim: dims[dim] for dim in self._dims}, scalars, heap, private, spans)
+
+
+class _Like:
+    """An argument that is an array, or a list of them, and what others have in common with it."""
+
+    def __init__(self, at: int, parameter: ArrayParameter, given: Any, mesh: Mesh) -> None:
+        self.at, self.name, self.dims = at, parameter.name, parameter.dims
+        self.written, self.private = parameter.written, parameter.layout == "private"
+        self._size, self._ranks = ELEMENTS[parameter.dtype].bytes, mesh.ranks
+        self._listed = isinstance(given, tuple) and isinstance(given[0], tuple | Kind)
+        self._items = [_alike(item) for item in self._in(given)]
+        self._shard = parameter.shard
+        on = [rank.rank * mesh.heap.stride for rank in mesh.local]
+        self.apart = [0] * len(on) if self.private else on
+        """How far behind what the kernel is told a rank's memory is: of what others reach, it is told rank 0's."""
+        shifts = on if self.private else [0] * len(on)
+        if self._listed:
+            each = [[(rank, shifts[rank] * is_array)] for rank, (is_array, _) in enumerate(self._items)]
+        else:
+            each = [list(enumerate(shifts if self._items[0][0] else [0]))]
+        self.places: Sequence[Place] = [(self.name, ranks) for ranks in each]
+
+    def bytes(self, given: Any, dims: dict[str | int, int]) -> int | None:
+        """The bytes of each array, if they fit; adds their dimensions to those that are known."""
+        items: Sequence[Any] = self._in(given)
+        if type(items) is not tuple or len(items) != len(self._items):
+            return None
+        before, size = None, 0
+        for item, alike in zip(items, self._items, strict=True):
+            if (type(item) is not tuple and type(item) is not Kind) or _alike(item) != alike:
+                return None
+            form: tuple[Any, Any] = _shape(item)
+            if form != before:
+                count = self._bytes(form[0], form[1], dims) if before is None else None
+                if count is None:
+                    return None
+                before, size = form, count
+        return size
+
+    def _in(self, given: Any) -> tuple[Any, ...]:
+        return given if self._listed else (given,)
+
+    def _bytes(self, shape: Sequence[int], strides: Sequence[int] | None, dims: dict[str | int, int]) -> int | None:
+        if len(shape) != len(self.dims):
+            return None
+        count = self._size
+        for axis in range(len(shape) - 1, -1, -1):
+            extent = shape[axis]
+            if (strides is not None and strides[axis] * self._size != count) or not 1 <= extent <= LONGEST:
+                return None
+            if dims.setdefault(self.dims[axis], extent) != extent:
+                return None
+            count *= extent if axis != self._shard else shard_length(extent, self._ranks)
+        return count
+
+
+def _alike(item: Any) -> tuple[bool, tuple[Any, ...]]:
+    """Whether a fingerprint is that of an array of a mesh, and what others must have in common with it."""
+    if type(item) is Kind:
+        return True, (item.heap, item.dtype, item.layout, item.shard, item.zigzag)
+    return False, (item[3:], not item[:1] or item[0])
+
+
+def _shape(item: Any) -> tuple[Any, Any]:
+    """Shape and strides of a fingerprint; an array of a mesh has no gaps."""
+    return (item.shape, None) if type(item) is Kind else (item[1], item[2])
+
+
+def _number(given: Any, dtype: str) -> int | float | None:
+    """The number with this fingerprint, if it fits a scalar."""
+    if type(given) is not tuple or len(cast("tuple[Any, ...]", given)) != 2:
+        return None
+    kind, text = cast("tuple[type, str]", given)
+    if dtype == "f32":
+        return float(text) if kind is float or kind is int else None
+    return int(text) if kind is int and -LONGEST - 1 <= int(text) <= LONGEST else None
