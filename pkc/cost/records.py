@@ -17,6 +17,8 @@ class Mma:
     columns: int
     inner: int
     size: int
+    width: int
+    """Bytes of a row of the left operand in its stage."""
     computed: bool = False
     """Whether the left operand is in registers, where it was computed from another MMA."""
 

@@ -39,17 +39,12 @@ def stages(iteration: Iteration, once: int, room: int, wanted: int, target: Targ
     second stage if the loop keeps enough (`pk-plan-stages`); those that are `wanted` if it has, else 0. MMAs read as
     many rows as they have behind the last."""
     each = sum(load.stage_bytes + 2 * target.arch.mbarrier_bytes for load in iteration.loads)
-    rows = min(mma.rows for mma in iteration.mmas)
-    room -= max(0, target.mma.rows - rows) * target.mma.depth * _PANEL
+    room -= max(max(0, target.mma.rows - mma.rows) * mma.width for mma in iteration.mmas)
     found = (room - once) // each
     if wanted:
         return wanted if wanted <= found else 0
     few, many = target.tuning.loop_stages, target.tuning.most_stages
     return max(0, min(many, found if found <= few else max(few, (room - 2 * once) // each)))
-
-
-_PANEL = 4
-"""How many k of an MMA a row of a stage has: 128 bytes."""
 
 
 def lines_of(width: int, pitch: int, line: int) -> float:

@@ -175,7 +175,8 @@ class _Counter(Evaluator):
             left, right = tile_type(op.a), tile_type(op.b)
             rows, inner = left.shape
             computed = is_dependent(op)
-            iteration.mmas.append(Mma(rows, right.shape[1], inner, dtype_bytes(left.element_type), computed))
+            size, width = dtype_bytes(left.element_type), self._target.shared_layout(left).width
+            iteration.mmas.append(Mma(rows, right.shape[1], inner, size, width, computed))
             iteration.dependent |= computed
         else:
             self._computing(rate_of(op, self._target, looped=self._iteration.loop), elements_of(op))

@@ -6,45 +6,42 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pkc.cost.estimate import Estimate
 from pkc.driver.chosen import Found
+from pkc.targets.arch import Tuning
 from pkc.targets.target import Target
 
-_AS_MUCH = 1.01
-"""Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
-
-_AS_FAST = 1.001
-"""Times of streams that differ by less than this factor have the same limit, memory or power."""
-
-_AS_BUSY = 1.05
-"""Work for SMs that differs by less than this factor is as much where something else is the limit."""
+_SAME = 1.001
+"""Times of streams that differ by less than this factor have the same limit, memory or power: rounding aside."""
 
 
 def better(
     now: Found,
     others: Sequence[Found],
     compiles: Callable[[Estimate, Mapping[str, str]], bool],
+    tuning: Tuning,
     gain: float,
-    equal: float,
+    *,
     launch: float = 0.0,
 ) -> Found:
     """The best of `others` that compiles, if it takes at most `gain` of the time of `now`, `launch` aside; or `now`."""
     if now[0].streamed:
-        return _best_stream([*([now] if now[0].stages or not others else []), *others], now, compiles, launch)
+        return _best_stream([*([now] if now[0].stages or not others else []), *others], now, compiles, tuning, launch)
     enough = (found for found in others if found[0].stages > (not found[0].chained))
     worth = [found for found in enough if found[0].total - launch <= gain * (now[0].total - launch)]
-    return next((found for found in sorted(worth, key=_cheapest(worth, equal)) if compiles(*found)), now)
+    return next((found for found in sorted(worth, key=_cheapest(worth, tuning)) if compiles(*found)), now)
 
 
 def _best_stream(
     several: Sequence[Found],
     now: Found,
     compiles: Callable[[Estimate, Mapping[str, str]], bool],
+    tuning: Tuning,
     launch: float,
 ) -> Found:
     """The fastest that compiles; among times as good as equal, as where memory is the limit, the one whose SMs are busy
     for the least time; then the one with the smallest stages: more of these hide what loads take when they are late.
     `now` is taken as it is."""
-    best = _AS_FAST * min(found.total - launch for found, _ in several)
-    least = _AS_BUSY * min(found.busy for found, _ in several if found.total - launch <= best)
+    best = _SAME * min(found.total - launch for found, _ in several)
+    least = tuning.as_busy_streams * min(found.busy for found, _ in several if found.total - launch <= best)
 
     def preferred(one: Found) -> tuple[float, float, int, float]:
         found = one[0]
@@ -54,13 +51,13 @@ def _best_stream(
     return next((one for one in order if one is now or compiles(*one)), now)
 
 
-def _cheapest(worth: Sequence[Found], equal: float) -> Callable[[Found], tuple[float, float, int, float]]:
+def _cheapest(worth: Sequence[Found], tuning: Tuning) -> Callable[[Found], tuple[float, float, int, float]]:
     """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
-    best = min((found.total for found, _ in worth), default=0.0)
-    least = min((found.busy for found, _ in worth if found.total <= equal * best), default=0.0)
+    best = tuning.equal * min((found.total for found, _ in worth), default=0.0)
+    least = tuning.as_busy * min((found.busy for found, _ in worth if found.total <= best), default=0.0)
     return lambda found: (
-        max(found[0].total, equal * best),
-        max(found[0].busy, _AS_MUCH * least),
+        max(found[0].total, best),
+        max(found[0].busy, least),
         found[0].tasks,
         found[0].iterations,
     )

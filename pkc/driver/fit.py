@@ -38,12 +38,6 @@ TAKES_ROOM = frozenset({STAGES, CONSUMERS, "separate_loader"})
 _ROWS, _COLUMNS, _LEAST = 64, 32, 2
 """The fewest positions of a block of the rows and of the columns of MMAs, and of any other."""
 
-_PIECES = (16384, 8192, 4096, 2048, 1024)
-"""Elements of a piece of a row that does not fit, the best first: as many as are on their way to an SM at a time."""
-
-_SHARED = 49152
-"""Elements of a row that threads of one CTA have registers for."""
-
 _TRIED = 24
 """How many sizes are tried; each takes as long as the passes to the roles level."""
 
@@ -111,7 +105,7 @@ def _clusters(longest: int, target: Target) -> Iterator[int]:
     """How many CTAs may share a row of so many elements, the fewest first, each of which then has registers for it."""
     count = 2
     while count <= target.arch.cluster:
-        if longest // count <= _SHARED:
+        if longest // count <= target.registers.row:
             yield count
         count *= 2
 
@@ -134,11 +128,13 @@ def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, 
     found.sort(key=lambda chosen: (-prod(chosen), sum(log2(size) ** 2 for size in chosen)))
     for chosen in found[:_TRIED]:
         yield _settings(dims, chosen)
-    longest = max(lengths(kernel.walk(), _PIECES[-1]), default=0)
+    target = target_of(kernel)
+    pieces = target.tiles.pieces
+    longest = max(lengths(kernel.walk(), pieces[-1]), default=0)
     if not dims and _is_needed_again(kernel, longest):
-        yield from ({CLUSTER: str(count)} for count in _clusters(longest, target_of(kernel)))
-    for row in (size for size in _PIECES if size < longest):
-        fitting = (chosen for chosen in ([*dims.values()], *found) if prod(chosen) * row <= _PIECES[0])
+        yield from ({CLUSTER: str(count)} for count in _clusters(longest, target))
+    for row in (size for size in pieces if size < longest):
+        fitting = (chosen for chosen in ([*dims.values()], *found) if prod(chosen) * row <= pieces[0])
         yield {**_settings(dims, next(fitting, [*(sizes[-1] for sizes in choices)])), ROW: str(row)}
 
 

@@ -68,6 +68,8 @@ class Registers:
     """It starts copies on an SM with room for it, where it may defer signals."""
     idle: int
     """It does nothing: the fewest that `setmaxnreg` can leave it."""
+    row: int
+    """Elements of one row that all threads of a CTA have registers for."""
     reserve: int
     """Of a thread that computes, beside those of tiles: addresses, descriptors, counters of loops."""
     kept: float
@@ -264,6 +266,8 @@ class Tuning:
     gain: float
     """Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the
     time: estimates are no better."""
+    gain_of_pointwise: float
+    """The same for tiles that are measured to be the best ones: their estimate may be worse."""
     gain_of_chains: float
     """The same for tiles of loops whose MMAs need one another: only what overlaps differs."""
     gain_of_copies: float
@@ -273,6 +277,12 @@ class Tuning:
     estimated, so they may seem to lose."""
     equal: float
     """Estimates that differ by less than this factor are as good as equal."""
+    as_busy: float
+    """Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
+    as_busy_streams: float
+    """The same of streams that memory or power limits alike."""
+    stream_stages: int
+    """The fewest stages of streams: with one in use and one that MMAs in flight keep, another is loaded."""
     separate_sms: tuple[int, ...]
     """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
     engines_from: float

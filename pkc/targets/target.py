@@ -82,6 +82,9 @@ class Tiles:
     """The most elements of tiles that meet no MMA: SMs are busy with several at a time."""
     pointwise: tuple[tuple[int, ...], ...] = ()
     """What autoschedule tries for tiles of two dimensions where each element is computed by itself."""
+    pieces: tuple[int, ...] = (16384, 8192, 4096, 2048, 1024)
+    """Elements of a piece of a row that does not fit, the best first: as many as are on their way to an SM at a
+    time."""
     chained_rows: tuple[int, ...] = ()
     """What autoschedule tries for rows where MMAs of a loop need one another, with a warpgroup for each `Mma.rows`."""
     chained: tuple[int, ...] = ()

@@ -35,7 +35,7 @@ def test_mmas_and_bytes_of_a_gemm() -> None:
     assert phase.tasks == 4 * 4
     outer, inner = phase.iterations
     assert (outer.times, inner.times, outer.loop, inner.loop) == (1, 10, False, True)
-    assert inner.mmas == [Mma(128, 256, 64, 2)]
+    assert inner.mmas == [Mma(128, 256, 64, 2, 128)]
     # 256 columns of B are four panels of 64 rows; nothing lies outside.
     assert inner.loads == [
         Load("A", 16384, 16384, 128, 0, 0.0, 128, 128, (Edge(0, 4),)),
@@ -94,7 +94,7 @@ def test_instructions_of_elements() -> None:
     # Of rows: top and the maximum times k, their maximum, c of a difference, the total times c plus a sum.
     assert inner.lanes == 5 * scores + 128 * 128 + (1 + 2 + 1 + 1) * rows
     assert inner.special == scores + rows
-    assert inner.mmas == [Mma(128, 128, 128, 2), Mma(128, 128, 128, 2, computed=True)]
+    assert inner.mmas == [Mma(128, 128, 128, 2, 128), Mma(128, 128, 128, 2, 128, computed=True)]
     assert (outer.lanes, outer.special) == (7 * 128 * 128, 128 * 128)
     # Q is loaded once in a task.
     assert [load.array for load in outer.loads] == ["Q"]

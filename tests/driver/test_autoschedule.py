@@ -11,7 +11,7 @@ import pytest
 
 from pkc.diagnostics import PkcError
 from pkc.driver import autoschedule as module
-from pkc.driver import builder, planned_candidates
+from pkc.driver import builder, planned_candidates, search
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
@@ -169,8 +169,8 @@ def test_tiles_become_smaller_until_the_sms_are_full() -> None:
 
 def test_equal_estimates_leave_the_program_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     dims = {"M": 16, "N": 64, "K": 64}
-    same = module.estimate(module.count_work(load(EXAMPLES / "gemm.pk").kernel, dims, 1, TARGET), 1, TARGET)
-    monkeypatch.setattr(module, "estimate", lambda *_, **__: same)
+    same = search.estimate(search.count_work(load(EXAMPLES / "gemm.pk").kernel, dims, 1, TARGET), 1, TARGET)
+    monkeypatch.setattr(search, "estimate", lambda *_, **__: same)
     assert chosen("gemm", ranks=1, M=17, N=64, K=64).schedule == {}
 
 
@@ -272,7 +272,7 @@ def test_a_choice_for_a_chain_is_quick() -> None:
             module._autoschedule,
             planned_candidates.candidates,
             planned_candidates.written_as,
-            module._compiles,
+            search._compiles,
         ):
             cached.cache_clear()
         return chosen("attention", ranks=1, B=4, H=16, S=8192, T=8192)
@@ -357,7 +357,7 @@ def test_tiles_are_tried_with_rows_as_long_as_they_are(monkeypatch: pytest.Monke
         tried.append(divisors)
         return compile_program(*arguments, divisors=divisors, **options)
 
-    monkeypatch.setattr("pkc.driver.autoschedule.compile_program", compiled)
+    monkeypatch.setattr("pkc.driver.search.compile_program", compiled)
     assert chosen("gemm", ranks=1, M=16, N=2060, K=512).schedule
     assert tried and all(divisors == {"N": 4} for divisors in tried)
 

@@ -22,7 +22,8 @@ def taken(now: Estimate, *others: Estimate, refused: int = -1, launch: float = 0
     def compiles(_: Estimate, settings: Mapping[str, str]) -> bool:
         return settings["number"] != str(refused)
 
-    return int(better(found[0], found[1:], compiles, 0.9, 1.05, launch)[1]["number"])
+    tuning = replace(TARGET.tuning, equal=1.05)
+    return int(better(found[0], found[1:], compiles, tuning, 0.9, launch=launch)[1]["number"])
 
 
 def test_others_must_be_worth_it() -> None:

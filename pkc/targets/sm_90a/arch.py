@@ -30,6 +30,7 @@ REGISTERS = Registers(
     copying=88,
     holding=112,
     idle=24,
+    row=49152,
     reserve=20,
     kept=0.38,
     chunked=32,
@@ -121,11 +122,15 @@ TUNING = Tuning(
     group=32,
     long_chain=16,
     gain=0.93,
+    gain_of_pointwise=1.05,
     gain_of_chains=0.995,
     gain_of_copies=0.97,
     # Ring attention on 2 GPUs: where 4 SMs of their own seem as fast as copies beside, they are by up to a fifth.
     gain_of_separate=1.03,
     equal=1.03,
+    as_busy=1.01,
+    as_busy_streams=1.05,
+    stream_stages=3,
     # Fetching by SMs slows MMAs by a tenth where these are at the limit of power, as after a millisecond; at 0.37 ms
     # copy engines lose 2 per cent, at 2.9 ms they gain 5.
     separate_sms=(4, 8, 16, 24),

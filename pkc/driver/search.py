@@ -1,0 +1,312 @@
+"""What the autoschedule tries, one thing after the other: tiles first, then what else a schedule may say."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
+from pkc.cost.estimate import Estimate, estimate
+from pkc.cost.work import count_work
+from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.coordinates import VisitedOp
+from pkc.dialect.program import CONSUMERS, STAGES, KernelOp
+from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.types import PGLType
+from pkc.driver.better import better, careful, has_stages
+from pkc.driver.candidates import is_plain, why_none
+from pkc.driver.chosen import Autoschedule, Found
+from pkc.driver.compiler import compile_program
+from pkc.driver.divisors import divisors_of
+from pkc.driver.planned_candidates import (
+    Candidate,
+    Items,
+    Options,
+    by_copy_engines,
+    in_one_shot,
+    pointwise,
+    sent_in_packets,
+    straddling,
+    streaming,
+    with_separate_sms,
+    written_as,
+)
+from pkc.frontend import tree
+from pkc.frontend.schedule import TILE
+from pkc.passes.analysis.dependence import sources
+from pkc.passes.roles.pipeline_mma import PipelineMma
+from pkc.passes.roles.plan_packets import PACKETS
+from pkc.passes.roles.plan_warps import comm_sms
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, planned
+from pkc.passes.roles.stage_rows import whole_rows
+from pkc.targets.arch import QUEUES
+from pkc.targets.target import Target
+
+OVERLAP = {"overlap", "comm_sms", "transfer"}
+"""Keys of the schedule that say who fetches: then neither copy engines nor a separate loader is chosen."""
+
+_MOST_COMPILED = 8
+"""So many choices that may not compile are tried: each takes some tenths of a second."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A kernel, as the program and the caller set it, and the sizes and ranks of a launch; whether copy `engines` would
+    not wait behind the kernel in one hardware queue."""
+
+    program: tree.Program
+    kernel: str
+    constants: Items
+    schedule: Options
+    target: Target
+    dims: tuple[tuple[str, int], ...]
+    ranks: int
+    engines: bool
+
+    @property
+    def of(self) -> tuple[tree.Program, str, Items, Options]:
+        """What its candidates are of, for any sizes."""
+        return self.program, self.kernel, self.constants, self.schedule
+
+
+def estimated(of: Candidate, asked: Asked) -> Estimate:
+    """The time of a candidate. Raises `UnknownWorkError`."""
+    sms = asked.target.arch.sms - comm_sms(of.kernel)
+    work = count_work(of.kernel, dict(asked.dims), asked.ranks, asked.target)
+    return estimate(work, asked.ranks, asked.target, sms=sms)
+
+
+class Search:
+    """The search among the schedules of a kernel, of which `base` is the program's, estimated as `instead`, and
+    `others` have other tiles."""
+
+    def __init__(self, asked: Asked, base: Candidate, others: list[Candidate], instead: Estimate) -> None:
+        self._asked, self._base, self._others, self._instead = asked, base, others, instead
+        self._target, self._tuning, self._ranks = asked.target, asked.target.tuning, asked.ranks
+        self._fixed = base.kernel.schedule
+        self._plain = is_plain(base.kernel)
+        self._divisors = tuple(sorted(divisors_of([base.kernel], dict(asked.dims), asked.ranks).items()))
+        self._tried: list[Found] = []
+        self._compiled = 0
+        # Of one rank it was measured that estimates of tiles are alike: what is assumed, and a launch, is the same for
+        # all.
+        self._launch = instead.launch if asked.ranks == 1 else 0.0
+        self._untried = [] if others else [f"no other tiles were tried: {why_none(written_as(*asked.of))}"]
+
+    def found(self) -> Autoschedule:
+        """What is chosen."""
+        taken, settings = self._search()
+        return Autoschedule(
+            settings,
+            taken,
+            self._instead,
+            untried=tuple(self._untried),
+            others=tuple(self._tried),
+            usual=self._target.rates.error_of_mmas,
+        )
+
+    def _search(self) -> Found:
+        if self._others and self._instead.streamed:
+            return self._best_stream()
+        fewer = pointwise(self._others, self._target) if self._ranks == 1 else self._others
+        if len(fewer) < len(self._others):
+            return self._best_pointwise(fewer)
+        taken = self._with_straddling(self._with_one_warpgroup(self._with_tiles()))
+        if self._ranks == 1:
+            return taken
+        taken = self._with_packets(self._in_one_shot(taken))
+        return taken if not OVERLAP.isdisjoint(self._fixed) else self._with_fetches(taken)
+
+    # Tiles
+
+    def _best_stream(self) -> Found:
+        several = self._estimated(streaming(*self._asked.of, self._target))
+        least = 1 if STAGES in self._fixed else self._tuning.stream_stages
+        return self._better(self._now, [found for found in several if found[0].stages >= least], 1.0, self._launch)
+
+    def _best_pointwise(self, fewer: Iterable[Candidate]) -> Found:
+        tuning = replace(self._tuning, equal=1.0)
+        found = self._estimated(fewer)
+        return better(self._now, found, self._compiles, tuning, tuning.gain_of_pointwise, launch=self._launch)
+
+    def _with_tiles(self) -> Found:
+        return self._better(self._now, self._estimated(self._others), self._gain(), self._launch)
+
+    def _gain(self) -> float:
+        """The share of the time of the program's tiles that others may need."""
+        instead, tuning, ops = self._instead, self._tuning, self._base.kernel.walk()
+        uneven = bool(self._others) and instead.chained and any(map(_has_uneven_blocks, ops))
+        if uneven:
+            self._untried.append(
+                "no other tiles are taken if these have two stages: of blocks that tasks skip,"
+                " or whose number they read, at most an average is known"
+            )
+        if not self._has_room():
+            return math.inf
+        if uneven:
+            return 0.0  # those that are measured to be slower are estimated to be faster
+        doubt = instead.doubt if self._ranks == 1 else instead.error
+        return careful(tuning.gain_of_chains if instead.chained else tuning.gain, doubt, self._target)
+
+    def _has_room(self) -> bool:
+        """Whether there is room for the stages of the program's tiles; else any others are better."""
+        if has_stages(self._instead):
+            return True
+        one_is_enough = bool(self._others) and not self._instead.chained
+        return one_is_enough and self._compiles(self._instead, self._base.settings)
+
+    def _with_one_warpgroup(self, taken: Found) -> Found:
+        """One warpgroup for all rows of a tile of which two would have half each, where an SM of a single rank has one
+        task and its one accumulator fits: it reads each right operand once. Measured at 6 shapes: 0.93 to 0.98 of the
+        time."""
+        if self._ranks > 1 or CONSUMERS in self._fixed or taken[0].rounds != 1 or taken[0].chained:
+            return taken
+        kernel = next(one.kernel for one in (self._base, *self._others) if one.settings == taken[1])
+        shapes = [tile_type(op.result).shape for op in kernel.walk() if isinstance(op, MmaOp)]
+        if len(shapes) != 1:
+            return taken
+        (rows, columns), mma = shapes[0], self._target.mma
+        if rows != 2 * mma.rows or 2 * columns > mma.columns:
+            return taken
+        return self._if_it_compiles(taken, {CONSUMERS: "1"})
+
+    def _with_straddling(self, taken: Found) -> Found:
+        if "straddle" in self._fixed or not self._has_short_shards():
+            return taken
+        found, refused = straddling(*self._asked.of, self._target)
+        self._untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
+        return self._better(taken, self._estimated(found), self._tuning.gain)
+
+    # Several ranks
+
+    def _in_one_shot(self, taken: Found) -> Found:
+        if ALL_REDUCE in self._fixed:
+            return taken
+        found = self._estimated(in_one_shot(*self._asked.of, self._target))
+        return self._better(taken, found, self._tuning.gain)
+
+    def _with_packets(self, taken: Found) -> Found:
+        if PACKETS in self._fixed or taken[0].total > self._tuning.packets_to:
+            return taken
+        found = sent_in_packets(*self._asked.of, self._target)
+        free = (one for one in found if one.settings.keys().isdisjoint(self._fixed))
+        return self._better(taken, self._estimated(free), self._tuning.gain)
+
+    def _with_fetches(self, taken: Found) -> Found:
+        """By whom operands of other ranks are fetched."""
+        if taken[0].chained and _reads_ahead(self._base.kernel):
+            return self._by_separate_sms(taken)
+        if not _fetches(self._base.kernel):
+            return taken
+        if taken[0].rounds == 1 and "separate_loader" not in self._fixed:
+            # With one task for each SM, a single loader would load nothing until the first tiles are fetched.
+            return self._if_it_compiles(taken, {"separate_loader": "true"})
+        if taken[0].total < self._tuning.engines_from or "straddle" in (*self._fixed, *taken[1]):
+            return taken
+        return self._by_copy_engines(taken)
+
+    def _by_separate_sms(self, taken: Found) -> Found:
+        """Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight."""
+        found = with_separate_sms(*self._asked.of, taken[1], self._target)
+        gain = self._tuning.gain_of_separate if has_stages(taken[0]) else math.inf
+        return self._better(taken, self._estimated(found), gain)
+
+    def _by_copy_engines(self, taken: Found) -> Found:
+        found, refused = by_copy_engines(*self._asked.of, taken[1])
+        if not self._asked.engines:
+            found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
+        self._untried += [f"copy engines were not tried: {reason}" for reason in refused]
+        return self._better(taken, self._estimated(found), self._tuning.gain_of_copies)
+
+    # Estimates, and what compiles
+
+    @property
+    def _now(self) -> Found:
+        return self._instead, self._base.settings
+
+    def _estimated(self, several: Iterable[Candidate]) -> list[Found]:
+        found = [(estimated(one, self._asked), one.settings) for one in several]
+        self._tried.extend(found)
+        return found
+
+    def _better(self, now: Found, others: list[Found], gain: float, launch: float = 0.0) -> Found:
+        return better(now, others, self._compiles, self._tuning, gain, launch=launch)
+
+    def _if_it_compiles(self, taken: Found, more: Mapping[str, str]) -> Found:
+        settings = {**taken[1], **more}
+        return (taken[0], settings) if self._compiles(taken[0], settings) else taken
+
+    def _compiles(self, found: Estimate, settings: Mapping[str, str]) -> bool:
+        if not self._plain and self._compiled >= _MOST_COMPILED:
+            return False
+        self._compiled += 1
+        # Other than matmuls, not all tiles that fit have instructions.
+        known = self._plain or not any(key.startswith(TILE) for key in settings)
+        of = *self._asked.of, self._target, self._divisors
+        level = "roles" if known or not _compiles(*of, (), "machine") else "machine"
+        return _compiles(*of, tuple(settings.items()), level, pipelined=found.chained and found.stages > 1)
+
+    def _has_short_shards(self) -> bool:
+        """Whether shards are shorter than the longest blocks, which then could straddle."""
+        kinds = (argument.type for argument in self._base.kernel.body.block.args)
+        sharded = (kind for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None)
+        sizes = dict(self._asked.dims)
+        dims = (kind.dimensions[kind.shard_dim or 0] for kind in sharded)
+        lengths = (blocks.shard_length(sizes[dim] if isinstance(dim, str) else dim, self._ranks) for dim in dims)
+        return self._ranks > 1 and any(length < max(self._target.tiles.rows) for length in lengths)
+
+
+def _has_uneven_blocks(op: Operation) -> bool:
+    """Whether tasks skip blocks, or a loop goes through as many as an array says."""
+    if isinstance(op, scf.ForOp):
+        return any(isinstance(value.owner, ReadOp) for value in sources((op.lb, op.ub)))
+    return isinstance(op, VisitedOp)
+
+
+@functools.lru_cache(maxsize=256)
+def _compiles(
+    program: tree.Program,
+    kernel: str,
+    constants: Items,
+    schedule: Options,
+    target: Target,
+    divisors: tuple[tuple[str, int], ...],
+    more: Options,
+    level: str,
+    *,
+    pipelined: bool = False,
+) -> bool:
+    """Whether a kernel with `more` in its schedule compiles to a level of IR, within the budgets of a CTA, if need be
+    with MMAs that are `pipelined`."""
+    try:
+        compiled = compile_program(
+            program,
+            kernel=kernel,
+            constants=dict(constants),
+            schedule={**dict(schedule), **dict(more)},
+            level=level,
+            target=target.name,
+            smaller=False,
+            divisors=dict(divisors),
+        )
+    except PkcError:
+        return False
+    return not pipelined or all(remark.step != PipelineMma.name for remark in compiled.remarks)
+
+
+def _reads_ahead(kernel: KernelOp) -> bool:
+    """Whether an operand is fetched before its use."""
+    return any(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in kernel.walk())
+
+
+def _fetches(kernel: KernelOp) -> bool:
+    """Whether all remote accesses are loads of operands that are fetched before their use."""
+    remote = [op for op in kernel.walk() if planned(op)]
+    staged = (isinstance(op, LoadOp) or (isinstance(op, GatherOp) and not whole_rows(op)) for op in remote)
+    return bool(remote) and all(staged) and all(planned(op) == "inter_sm" for op in remote)
