@@ -61,13 +61,6 @@ def total(*errors: Error) -> Error:
     return functools.reduce(np.add, known) if known else None
 
 
-def at_most(a: Error, b: Error) -> Error:
-    """The greater of two errors."""
-    if a is None or b is None:
-        return b if a is None else a
-    return np.maximum(a, b)
-
-
 def _once_rounded(value: Values, error: Error, step: float) -> Error:
     """The error of a result rounded to the nearest f32; with exact operands it is known exactly."""
     return rounded(value, error, UNIT, step) if error is not None else _lost(value, value.astype(np.float32))
@@ -175,8 +168,12 @@ def _product_rule(value: Values, a: Bounded, b: Bounded) -> Error:
 
 
 def greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
-    """Of the greater or smaller of two."""
-    return at_most(a.error, b.error)
+    """Of the greater or smaller of two: that of the one which surely is it, if they are far enough apart."""
+    if a.error is None and b.error is None:
+        return None
+    of_a, of_b = (np.zeros(()) if one.error is None else one.error for one in (a, b))
+    apart = np.abs(a.value - b.value) >= of_a + of_b
+    return np.where(apart, np.where(value == a.value, of_a, of_b), np.maximum(of_a, of_b))
 
 
 def _function_error(ulps: int) -> tuple[float, float]:

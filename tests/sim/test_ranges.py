@@ -318,3 +318,12 @@ def test_integers_of_what_is_open():
     twice = bounded(elementwise.AddOp(of(i32, (3,)), of(i32, (3,))), found, found)
     assert twice.error.tolist() == [2.0, 0.0, 0.0]
     assert bounded(tile.CastOp(of(i32, (3,)), f32), found).error[0] >= 1.0
+
+
+def test_the_greater_of_two_has_the_error_of_the_one_that_it_surely_is():
+    """As the maximum so far of a mask, which begins at -1e38 with an error of its own size."""
+    a, b = about([1, 5, 2, 3], [0.5, 0.5, 1, 0]), about([-1e38, 4, 2, 7], [1e31, 1, 0.25, 0.125])
+    greatest = bounded(elementwise.MaxOp(of(f32, (4,)), of(f32, (4,))), a, b)
+    assert greatest.value.tolist() == [1, 5, 2, 7] and greatest.error.tolist() == [0.5, 1, 1, 0.125]
+    least = bounded(elementwise.MinOp(of(f32, (4,)), of(f32, (4,))), a, b)
+    assert least.error.tolist() == [1e31, 1, 1, 0]
