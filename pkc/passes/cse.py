@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,13 +13,17 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, IsTerminator, MemoryEffectKind
 
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, StoreOp
 from pkc.passes.analysis.dependence import never_changes
 from pkc.passes.analysis.effects import READS, Kinds, effect_kinds, has_trait, is_needless
+
+_LOADS = (LoadOp, GatherOp, ReadOp)
 
 
 class Cse(ModulePass):
     """Merge equal operations; loads of one block only when nothing is written or awaited between them, and elements of
-    private arrays that the kernel only reads wherever they are read.
+    private arrays that the kernel only reads wherever they are read. Of loads from an array that the kernel stores to,
+    only stores to that array count as writes: roles could not keep the second one in its place (PK436).
 
     Before:
 
@@ -52,7 +57,7 @@ class Cse(ModulePass):
 
 @dataclass(frozen=True)
 class _Known:
-    """An operation that was met, in a block of which so much had been written then."""
+    """An operation that was met, in a block of which so much had been written then that it may read."""
 
     op: Operation
     writes: int
@@ -67,7 +72,9 @@ class _Merge:
         self._replaced: list[tuple[Hashable, _Known | None]] = []
         """What the scopes so far have put into `_known`, and what was there before."""
         self._writes = 0
-        """How many operations of the current block may write."""
+        """How many operations of the current block may write, but for stores."""
+        self._stores: Counter[SSAValue] = Counter()
+        """How many stores to each array the current block has."""
         self._kinds: dict[Operation, Kinds | None] = {}
         """Of operations with regions, which stay as they are until the end."""
 
@@ -80,8 +87,8 @@ class _Merge:
     @contextmanager
     def _scope(self) -> Generator[None]:
         """What becomes known inside is forgotten at the end."""
-        before, writes = len(self._replaced), self._writes
-        self._writes = 0
+        before, writes, stores = len(self._replaced), self._writes, self._stores
+        self._writes, self._stores = 0, Counter()
         yield
         while len(self._replaced) > before:
             key, old = self._replaced.pop()
@@ -89,7 +96,13 @@ class _Merge:
                 del self._known[key]
             else:
                 self._known[key] = old
-        self._writes = writes
+        self._writes, self._stores = writes, stores
+
+    def _written(self, op: Operation) -> int:
+        """How many operations so far may have written what an operation reads, or end what it is kept for."""
+        if isinstance(op, _LOADS) and any(isinstance(use.operation, StoreOp) for use in op.array.uses):
+            return self._writes + self._stores[op.array]
+        return self._writes + self._stores.total()
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
@@ -100,6 +113,9 @@ class _Merge:
             elif op.regions:
                 self.regions(op)
             self._merge(op)
+            if isinstance(op, StoreOp):
+                self._stores[op.array] += 1
+                continue
             kinds = effect_kinds(op, self._kinds)
             self._writes += kinds is None or MemoryEffectKind.WRITE in kinds
 
@@ -115,9 +131,9 @@ class _Merge:
         pure = not kinds or never_changes(op)
         key = _key(op, {})
         known = self._known.get(key)
-        if known is None or not (pure or (known.op.parent is op.parent and known.writes == self._writes)):
+        if known is None or not (pure or (known.op.parent is op.parent and known.writes == self._written(op))):
             self._replaced.append((key, known))
-            self._known[key] = _Known(op, self._writes)
+            self._known[key] = _Known(op, self._written(op))
             return
         for result, same in zip(op.results, known.op.results, strict=True):
             result.replace_all_uses_with(same)

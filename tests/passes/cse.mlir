@@ -77,3 +77,30 @@ pk.kernel @elements(%count: !pk.private<[8], i32> {pk.name = "count"}, %written:
     }
   }
 }
+
+// An array that is updated in place is loaded once, whatever is stored elsewhere in between; one that is only read is
+// loaded again.
+// CHECK-LABEL: pk.kernel @in_place
+// CHECK:       %[[X:.*]] = pk.load %X
+// CHECK-NEXT:  %[[Y:.*]] = pk.load %Y
+// CHECK-NEXT:  pk.store %[[Y]], %Z
+// CHECK-NEXT:  %[[Y2:.*]] = pk.load %Y
+// CHECK-NEXT:  %[[S:.*]] = pk.add %[[X]], %[[Y2]]
+// CHECK-NEXT:  pk.store %[[X]], %Z
+// CHECK-NEXT:  pk.store %[[S]], %X
+// CHECK-NEXT:  %[[X2:.*]] = pk.load %X
+// CHECK-NEXT:  pk.store %[[X2]], %Z
+pk.kernel @in_place(%X: !pk.private<[8], f32> {pk.name = "X"}, %Y: !pk.private<[8], f32> {pk.name = "Y"}, %Z: !pk.private<[8], f32> {pk.name = "Z"}) {
+  %i = arith.constant 0 : index
+  %b = pk.block[%i] : !pk.block<8 by 8>
+  %x = pk.load %X[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  %y = pk.load %Y[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  pk.store %y, %Z[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
+  %x2 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  %y2 = pk.load %Y[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  %s = pk.add %x2, %y2 : !pk.tile<8xf32>
+  pk.store %x, %Z[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
+  pk.store %s, %X[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
+  %x3 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  pk.store %x3, %Z[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
+}
