@@ -522,6 +522,11 @@ kernel sum_of_products(X: bf16[M, N], W: bf16[N], Y: f32[M, N]):
         s = rowsum(X[m, n] * W[n])
         Y[m, n] = X[m, n] * rowsum(s * s)
 """,
+    "bits": """\
+kernel bits(X: i32[M, N], I: i32[N], Y: i32[M, N]):
+    for m, n in tasks(blocks(M, 8), blocks(N, 64)):
+        Y[m, n] = (X[m, n] & 12 | X[m, n] >> 2) ^ I[n] << 3 + (X[m, n] & 1)
+""",
     "transpose_add": """\
 kernel transpose_add(X: bf16[N, M], Z: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

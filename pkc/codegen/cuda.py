@@ -50,6 +50,7 @@ _INFIX: dict[type[Operation], str] = {
     arith.XOrIOp: "^",
     arith.ShLIOp: "<<",
     arith.ShRUIOp: ">>",
+    arith.ShRSIOp: ">>",
     arith.AddfOp: "+",
     arith.SubfOp: "-",
     arith.MulfOp: "*",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -203,6 +204,45 @@ class ModOp(Binary):
     """a - b * floordiv(a, b)"""
 
     name = "pk.mod"
+
+
+@operation("&", i32, value=np.bitwise_and, other=uncertain.ANYTHING)
+class BitAndOp(Binary):
+    """The bits that both have"""
+
+    name = "pk.bit_and"
+
+
+@operation("|", i32, value=np.bitwise_or, other=uncertain.ANYTHING)
+class BitOrOp(Binary):
+    """The bits that one has"""
+
+    name = "pk.bit_or"
+
+
+@operation("^", i32, value=np.bitwise_xor, other=uncertain.ANYTHING)
+class BitXorOp(Binary):
+    """The bits that one alone has"""
+
+    name = "pk.bit_xor"
+
+
+def _shift(shifted: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
+    return lambda a, b: shifted(a, b & 31)
+
+
+@operation("<<", i32, value=_shift(np.left_shift), other=uncertain.ANYTHING)
+class ShiftLeftOp(Binary):
+    """a * 2**b, which wraps; b modulo 32"""
+
+    name = "pk.shift_left"
+
+
+@operation(">>", i32, value=_shift(np.right_shift), other=uncertain.ANYTHING)
+class ShiftRightOp(Binary):
+    """a / 2**b rounded down; b modulo 32"""
+
+    name = "pk.shift_right"
 
 
 @operation("max", f32, i32, value=np.maximum, real=error_bounds.greatest(np.maximum), other=uncertain.GREATEST)

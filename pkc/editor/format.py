@@ -21,7 +21,8 @@ _TOKEN = re.compile(
     r"|(?P<operator>//=|[-+*/%]=|//|[=!<>]=|[-+*/%@<>=.,:;()\[\]])"
 )
 _OPENS, _CLOSES = "([", ")]"
-_BINARY = {"+", "-", "*", "/", "//", "%", "@", "<", ">", "<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "//=", "%="}
+_UPDATES = {"+=", "-=", "*=", "/=", "//=", "%="}
+_BINARY = {"+", "-", "*", "/", "//", "%", "@", "&", "|", "^", "<<", ">>", "<", ">", "<=", ">=", "==", "!=", *_UPDATES}
 _WORDS = {"and", "or", "not", "in", "return", "for", "with", "if", "elif", "from", "import", "kernel", "def"}
 """Words with a space on each side, so that what follows a bracket or an operator is no call."""
 

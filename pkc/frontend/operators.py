@@ -57,7 +57,8 @@ _FOLD: dict[str, Callable[[float, float], float | bool]] = {
     "//": lambda a, b: a // b, "%": lambda a, b: a % b, "max": max, "min": min,
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "and": lambda a, b: bool(a and b),
-    "or": lambda a, b: bool(a or b),
+    "or": lambda a, b: bool(a or b), "&": lambda a, b: int(a) & int(b), "|": lambda a, b: int(a) | int(b),
+    "^": lambda a, b: int(a) ^ int(b), "<<": lambda a, b: int(a) << int(b), ">>": lambda a, b: int(a) >> int(b),
 }  # fmt: skip
 
 _FOLD_UNARY: dict[str, Callable[[Any], float | bool]] = {
@@ -67,6 +68,9 @@ _FOLD_UNARY: dict[str, Callable[[Any], float | bool]] = {
 _FLOAT_ONLY = frozenset((*words(elementwise.Unary, f32), *words(elementwise.Binary, f32)))
 _INTEGER_ONLY = frozenset(words(elementwise.Binary, i32))
 _LOGIC = frozenset((*words(elementwise.Unary, i1), *words(elementwise.Binary, i1)))
+
+_OF_BITS = {"&": "write `and`", "|": "write `or`", "^": "write `!=`", "<<": "", ">>": ""}
+"""Operators on the bits of integers, and what stands for them between conditions."""
 
 FROM_BOOLEAN = "choose numbers with `where(condition, 1.0, 0.0)`"
 """The hint for a boolean in place of a number."""
@@ -99,7 +103,9 @@ def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Valu
     if op in _LOGIC and kind != "boolean":
         raise PkcError(BadOperand(span, op, str(left), "booleans"))
     if kind == "boolean" and op not in _LOGIC and op not in ("==", "!="):
-        raise PkcError(BadOperand(span, op, str(left), "numbers"))
+        raise PkcError(BadOperand(span, op, str(left), "numbers", _OF_BITS.get(op, "")))
+    if op in _OF_BITS:
+        _check_bits(op, kind, left, right, span)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _fold(lambda: _FOLD[op](left.value, right.value), span)
     if op in _FLOAT_ONLY and kind != "float":
@@ -117,6 +123,25 @@ def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Valu
     if op in _PREDICATES:
         return Tile(frame.value(elementwise.CompareOp(_PREDICATES[op], lhs, rhs), span), i1, axes)
     return Tile(frame.value(_TILE_BINARY[op](lhs, rhs), span), dtype, axes)
+
+
+def _check_bits(op: str, kind: str, left: Value, right: Value, span: Span) -> None:
+    """That operands of an operator on bits are integers, of which one is a tile or both are constants."""
+    if kind != "integer":
+        raise PkcError(BadOperand(span, op, str(left), "integers"))
+    kinds = {type(left), type(right)}
+    if Tile not in kinds and kinds != {Constant}:
+        raise PkcError(
+            BadOperand(
+                span,
+                op,
+                str(left),
+                "a tile of i32",
+                "of numbers that are no tiles `x // 8` shifts, and `x % 8` has the lowest bits",
+            )
+        )
+    if op in ("<<", ">>") and isinstance(right, Constant) and not 0 <= right.value < 32:
+        raise PkcError(BadOperand(span, op, str(right.value), "a number of bits from 0 to 31"))
 
 
 def select(frame: Frame, condition: Value, left: Value, right: Value, span: Span) -> Value:

@@ -21,16 +21,29 @@ _CHARACTER_HINTS = {
     "{": "brackets are `(` `)` and `[` `]`",
     "}": "brackets are `(` `)` and `[` `]`",
     "!": "write `not`, or `!=` to compare",
-    "&": "write `and`",
-    "|": "write `or`",
     "?": "choose with `where(condition, a, b)`",
-    "^": "there are no bitwise operators",
-    "~": "there are no bitwise operators",
+    "~": "write `x ^ -1`",
 }
 
 _EXPRESSION = frozenset(("NAME", "NUMBER", "LPAR", "MINUS", "TRUE", "FALSE", "INF"))
+_BITS = ("AMPERSAND", "VBAR", "CIRCUMFLEX", "SHIFT")
 _OPERATORS = frozenset(
-    ["AND", "OR", "COMPARE", "PLUS", "MINUS", "STAR", "SLASH", "FLOOR", "PERCENT", "AT", "DOT", "LSQB", "AUGMENT"],
+    [
+        "AND",
+        "OR",
+        "COMPARE",
+        "PLUS",
+        "MINUS",
+        "STAR",
+        "SLASH",
+        "FLOOR",
+        "PERCENT",
+        "AT",
+        "DOT",
+        "LSQB",
+        "AUGMENT",
+        *_BITS,
+    ],
 )
 _ENDS = {"$END": "the end of the file", "DEDENT": "the end of the block", "NEWLINE": "a new line"}
 _FIXED = {

@@ -31,6 +31,7 @@ _BY_TYPES = frozenset(
         arith.RemSIOp,
         arith.SelectOp,
         arith.ShLIOp,
+        arith.ShRSIOp,
         arith.ShRUIOp,
         arith.SubiOp,
         arith.XOrIOp,

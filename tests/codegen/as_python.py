@@ -32,6 +32,7 @@ _FORMS: dict[type[Operation], str] = {
     arith.XOrIOp: "{} ^ {}",
     arith.ShLIOp: "{} << {}",
     arith.ShRUIOp: "{} >> {}",
+    arith.ShRSIOp: "{} >> {}",
     arith.MinSIOp: "min({}, {})",
     arith.MaxSIOp: "max({}, {})",
     arith.AddfOp: "{} + {}",

@@ -40,6 +40,7 @@ OFTEN = {
     "copy_n260",
     "transpose_add",
     "argmax",
+    "bits",
     "group_norm",
     "clip_norm",
     "batched_3axis",

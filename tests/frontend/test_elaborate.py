@@ -254,6 +254,8 @@ def test_axes_of_one_dimension_differ_by_their_loop() -> None:
         ("cast(X[m, n], bf16)", tile.CastOp),
         ("positions(m)", tile.PositionsOp),
         ("positions(64)", tile.PositionsOp),
+        ("c[m] & 255 | c[m] << 8", elementwise.BitOrOp),
+        ("n1 ^ c[m]", elementwise.BitXorOp),
         ("n1 - 1", arith.SubiOp),
         ("n1 // 2", arith.FloorDivSIOp),
         ("max(n1, 0)", arith.MaxSIOp),

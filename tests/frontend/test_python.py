@@ -228,7 +228,7 @@ REFUSED = [
     "pass", "while A: g()", "import os", "x = lambda: 0", "x = [1]", "x = [a for a in A]", "x = f'{A}'",
     "x = 'a'", "x = None", "x = ...", "x = 1j", "a, b = A", "a = b = A", "x: f32 = A", "x @= A", "x **= A",
     "x = a ** b",
-    "x = a & b", "x = a is b", "x = a in b", "x = +a", "x = ~a", "x = a if b else A", "(x := A)", "g(*A)", "g(**A)",
+    "x = a is b", "x = a in b", "x = +a", "x = ~a", "x = a if b else A", "(x := A)", "g(*A)", "g(**A)",
     "x = A[*a]", "x = A[a:b]", "x = A[::]", "x = A[()]", "x = A.at(r)", "x = A.at(r, s)[0]", "A.copy()", "x = g()()",
     "x = kernel", "g(kernel=1)", "kernel = 1", "inf = 1", "é = 1", "for A[0] in g(): h()",
     "for a in g():\n        h()\n    else: h()",

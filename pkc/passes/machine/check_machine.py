@@ -40,6 +40,7 @@ _ARITHMETIC = (
     arith.OrIOp,
     arith.XOrIOp,
     arith.ShLIOp,
+    arith.ShRSIOp,
     arith.ShRUIOp,
     arith.MinSIOp,
     arith.MaxSIOp,

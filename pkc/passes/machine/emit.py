@@ -53,6 +53,7 @@ _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
     arith.XOrIOp: lambda a, b: a ^ b,
     arith.ShLIOp: lambda a, b: a << b,
     arith.ShRUIOp: lambda a, b: a >> b,
+    arith.ShRSIOp: lambda a, b: a >> b,
     arith.MinSIOp: min,
     arith.MaxSIOp: max,
 }

@@ -64,6 +64,16 @@ def _not(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
     return emit.binary(arith.XOrIOp, values[0], constant(emit, 1, i1))
 
 
+def _shift(kind: type[arith.ShLIOp | arith.ShRSIOp]) -> _Make:
+    def make(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
+        by = emit.binary(arith.AndIOp, values[1], constant(emit, 31, i32))
+        op = kind(values[0], by)
+        emit.add(op)
+        return op.result
+
+    return make
+
+
 def _compare(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:
     assert isinstance(op, ew.CompareOp)
     name = str(op.predicate.data)
@@ -93,6 +103,11 @@ _ARITHMETIC: dict[type[Operation], _Make] = {
     ew.MinOp: _by(None, arith.MinSIOp),
     ew.AndOp: _by(None, arith.AndIOp),
     ew.OrOp: _by(None, arith.OrIOp),
+    ew.BitAndOp: _by(None, arith.AndIOp),
+    ew.BitOrOp: _by(None, arith.OrIOp),
+    ew.BitXorOp: _by(None, arith.XOrIOp),
+    ew.ShiftLeftOp: _shift(arith.ShLIOp),
+    ew.ShiftRightOp: _shift(arith.ShRSIOp),
     ew.CompareOp: _compare,
     ew.SelectOp: _select,
 }
