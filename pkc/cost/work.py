@@ -11,6 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.cost.lists import bytes_listed, entries_seen, mean_count
+from pkc.cost.operations import elements_of, is_dependent, is_free, of_integers, rate_of
 from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.cost.stream import lines_of
 from pkc.dialect import blocks
@@ -27,26 +28,15 @@ from pkc.dialect.access import (
     is_pgl,
 )
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
-from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.positions import RANK, Sizes
-from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import COMM_SMS, CONSUMERS, STAGES, KernelOp, RoleOp, TasksOp
-from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import (
-    BroadcastOp,
-    CastOp,
-    ClipOp,
-    FullOp,
     MmaOp,
-    PositionsOp,
-    RepeatOp,
-    SplatOp,
-    TransposeOp,
     block_type,
     tile_type,
 )
-from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
+from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import array_name, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
@@ -99,7 +89,7 @@ class _Counter(Evaluator):
             if isinstance(op, TasksOp):
                 self._work.phases.append(Phase(1))
                 alone = False
-            elif not alone and not _of_integers(op):
+            elif not alone and not of_integers(op):
                 # Statements outside of tasks are a phase of one task.
                 alone, self._iteration = True, Iteration(1.0, loop=False)
                 self._work.phases.append(Phase(1, [self._iteration]))
@@ -128,7 +118,7 @@ class _Counter(Evaluator):
         for region in op.regions:
             for block in region.blocks:
                 self.block(block)
-        if not all(_of_integers(inner) or _free(inner) for inner in op.walk() if inner is not op):
+        if not all(of_integers(inner) or is_free(inner) for inner in op.walk() if inner is not op):
             self._assume("both branches of an `if`")
 
     def _once(self, block: Block, times: float, *, loop: bool) -> None:
@@ -153,7 +143,7 @@ class _Counter(Evaluator):
             if any(map(self._is_unknown, (op.start, op.stop))):
                 self._phase.uncertain = max(1.0, self._phase.tasks)  # as many lists as there are tasks around them
             self.bind(op.result, self._list(op.block.of, op.block.extent, op)[0])
-        elif _of_integers(op):
+        elif of_integers(op):
             return False
         elif type(op) is LoadOp:
             iteration = self._loading(op)
@@ -370,23 +360,6 @@ class _Counter(Evaluator):
         return Store(size, sent * times, True, chunks, written=data, shots=shots, packets=packets)
 
 
-def rate_of(op: Operation, target: Target, *, looped: bool) -> Rate:
-    """Instructions for each element that an operation on tiles computes, in a loop or outside of loops."""
-    if _free(op) and not (isinstance(op, CastOp) and looped):
-        return _NOTHING
-    if isinstance(op, MulOp) and all(_adds_only(use.operation) for use in op.result.uses):
-        return _NOTHING  # multiplied and added at once
-    reduction = type(op) if isinstance(op, RowReduction) else op.reduction if isinstance(op, FoldOp) else None
-    return target.per_element(op.name if reduction is None else reduction.COMBINE.name)
-
-
-def elements_of(op: Operation) -> int:
-    """The elements of the largest tile of an operation."""
-    return prod(max(map(_shape, _tiles_of(op)), key=prod, default=(0,)))
-
-
-_NOTHING = Rate(0.0)
-
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""
 
@@ -404,42 +377,3 @@ def _is_looped(index: SSAValue) -> bool:
     block = index.owner
     number = block.index if isinstance(block, BlockOp) else index
     return isinstance(number.owner, Block) and isinstance(number.owner.parent_op(), scf.ForOp)
-
-
-def _of_integers(op: Operation) -> bool:
-    """Whether an operation gives integers or blocks."""
-    return bool(op.results) and not any(isinstance(value.type, TileType) for value in op.results)
-
-
-def _free(op: Operation) -> bool:
-    """Whether an operation takes no extra time: it belongs to an MMA, or is done while others load."""
-    if isinstance(op, AddOp):
-        return any(isinstance(value.owner, MmaOp) for value in op.operands)
-    return isinstance(op, (CastOp, ClipOp, scf.YieldOp, PrintOp, *_UNMADE))
-
-
-_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, PositionsOp, TransposeOp)
-"""Operations on tiles that are made where they are used."""
-
-
-def _adds_only(op: Operation) -> bool:
-    """Whether an operation adds or subtracts, and not to an MMA, which does so by itself."""
-    return isinstance(op, AddOp | SubOp) and not _free(op)
-
-
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    return tile_type(value).shape
-
-
-def _tiles_of(op: Operation) -> list[SSAValue]:
-    return [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
-
-
-def is_dependent(mma: MmaOp) -> bool:
-    """Whether an operand is computed from the result of another MMA of the same block."""
-    found = sources((mma.a, mma.b))
-    return any(other is not mma and other.result in found for other in _mmas(mma.parent))
-
-
-def _mmas(block: Block | None) -> list[MmaOp]:
-    return [op for op in (block.ops if block is not None else ()) if isinstance(op, MmaOp)]

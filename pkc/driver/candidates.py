@@ -10,7 +10,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from pkc.cost.work import is_dependent
+from pkc.cost.operations import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp
 from pkc.dialect.elementwise import AddOp, MaxOp, MinOp, MulOp

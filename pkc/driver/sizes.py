@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.arith import MaxSIOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from pkc.cost.work import is_dependent
+from pkc.cost.operations import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockCountOp, VisitedOp
 from pkc.dialect.counters import CounterOp

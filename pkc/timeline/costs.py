@@ -9,7 +9,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from pkc.cost.lists import Extent, bytes_listed, entries_seen
-from pkc.cost.work import elements_of, rate_of
+from pkc.cost.operations import elements_of, rate_of
 from pkc.dialect.access import GatherOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
