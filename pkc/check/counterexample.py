@@ -36,6 +36,8 @@ class Exploration:
     ranks: int
     dims: Mapping[str, int]
     explored: tuple[Explored, ...]
+    meant: bool = True
+    """Whether the program, without what is derived of it, makes sense for these sizes."""
 
     @property
     def complete(self) -> bool:
@@ -53,8 +55,11 @@ class Exploration:
     def is_found_on(self, ranks: int) -> bool:
         """Whether what was found is wrong on so many ranks too, and not for want of ranks or elements.
 
-        It is if some orders are without findings. Otherwise only an instance of so many ranks can tell.
+        It is if some orders are without findings. Otherwise only an instance of so many ranks can tell; and no small
+        one, if dimensions of the program depend on each other in a way that its text does not say.
         """
+        if not self.meant:
+            return False
         in_every_order = bool(self.explored[0].found) and self.explored[0].runs == 1
         return not in_every_order or not (self.ranks < ranks or isinstance(self.found[0], _ADDRESSES))
 
@@ -90,7 +95,8 @@ def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exp
         explored.append(Trials(roles.kernel, baseline).explore(ctas, most))
         if explored[-1].found:
             break
-    return Exploration(baseline.ranks, baseline.dims, tuple(explored))
+    meant = bool(baseline.outputs) or bool(tile.kernel.roles)
+    return Exploration(baseline.ranks, baseline.dims, tuple(explored), meant)
 
 
 def same_as(wanted: Diagnostic) -> Alike:

@@ -129,6 +129,27 @@ def test_an_index_that_is_wrong_for_the_sizes_asked_for(tmp_path: Path, capsys: 
     assert "error[PK706]: index 2 is outside dimension 0 of `counts`\n" in capsys.readouterr().err
 
 
+PARTS = """\
+kernel total(X: f32[N], part: f32[B].scratch(), Y: f32[N]):
+    for n in tasks(blocks(N, 64)):
+        part[start(n) // 64] = rowsum(X[n])
+    for n in tasks(blocks(N, 64)):
+        s = zeros(f32)
+        for b in blocks(B, 64):
+            s += rowsum(part[b])
+        Y[n] = X[n] / s
+"""
+
+
+def test_dimensions_that_depend_on_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """B is the number of blocks of N, which small sizes are not."""
+    assert checked(PARTS, tmp_path, "--ranks", "1", "--set", "N=200,B=4", "--seeds", "2") == 0
+    shown = capsys.readouterr()
+    assert shown.err == "" and "it is too small (PK705: `part` is read before it is written" in shown.out
+    assert checked(PARTS, tmp_path, "--ranks", "1", "--set", "N=200,B=5", "--seeds", "2") == 1
+    assert "error[PK705]: `part` is read before it is written at" in capsys.readouterr().err
+
+
 RELAY = """\
 kernel relay(X: bf16[M].symmetric(), Y: bf16[M].symmetric(), G: bf16[M].symmetric().scratch(), sent: signal[1], \
 begin: signal[1]):
