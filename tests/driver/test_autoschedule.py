@@ -143,7 +143,7 @@ def test_square_products_get_tiles_that_are_measured_to_be_good() -> None:
     small = {"tile_M": "64", "tile_N": "128", "tile_K": "128"}
     for name in ("gemm", "gemm_fp8"):
         assert chosen(name, ranks=1, M=1024, N=1024, K=1024).schedule == small
-        for size in (2048, 4096, 8192, 16384):
+        for size in (4096, 16384):
             assert chosen(name, ranks=1, M=size, N=size, K=size).schedule == {}
 
 
