@@ -120,7 +120,7 @@ REFUSED = {
     + "    for p, h, n in tasks(blocks(P, 16), H, blocks(N, 16)):\n        O[rows[p] + h, h, n] += Y[p, h, n]\n",
     "the number of tasks is not that of a dimension": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
     + "    for e, p, n in tasks(rows[0], blocks(P, 16), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
-    "no dimension of it is known only when it runs, so that ranks could share it": ROWS.format(
+    "all of its dimensions are constants, and ranks share what they add up by one that is not": ROWS.format(
         y="f32[P, 16]", o="f32[64, 16].replicate()"
     )
     + "    for p in tasks(blocks(P, 16)):\n        O[rows[p], :] += Y[p, :]\n",

@@ -120,7 +120,7 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
         return "the array is used by another statement, too"
     split = _split(op)
     if split is None:
-        return "no dimension of it is known only when it runs, so that ranks could share it"
+        return "all of its dimensions are constants, and ranks share what they add up by one that is not"
     block = block_of_axis(op.rows, 0)
     if block is None or not isinstance(block.owner, BlockOp):
         return "the blocks of the table are not known"
