@@ -14,24 +14,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tools import told
+from tools.mistake import Mistake
+from tools.weakened_lately import LATELY
 
 ROOT = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """`old` becomes `new` in a file of pkc; the tests of `test` that `-k` selects must then fail."""
-
-    what: str
-    file: str
-    old: str
-    new: str
-    test: str
-    select: str = ""
 
 
 _FAMILIES, _TABLE = "targets/sm_90a/families.py", "targets/sm_90a/synchronization.py"
@@ -297,6 +286,7 @@ MISTAKES = (
         "runtime/test_beside.py",
         "any_order or capture",
     ),
+    *LATELY,
 )
 """In the order of the table."""
 

@@ -125,6 +125,16 @@ def test_a_mesh_that_was_closed(api: Api) -> None:
     assert not api.calls
 
 
+def test_a_known_call_after_its_mesh_was_closed(api: Api) -> None:
+    """Tensors make a new mesh of their GPU, as in a first call."""
+    arguments = tensor(64, 64), tensor(64, 64, at=1), 1
+    for _ in range(2):
+        scaled(*arguments)
+        (*_, ready) = scaled.launcher._plans
+        ready.mesh.close()
+    assert len(api.launches) == 2
+
+
 def _under_torchrun(rank: int) -> Any:
     api = Api(gpus=2)
     with pytest.MonkeyPatch.context() as patch:

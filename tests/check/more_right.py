@@ -71,9 +71,9 @@ kernel k(X: f32[M], Y: f32[M], done: signal[M]):
     "as many tasks as fit, which wait for each other in pairs": Right(
         (1, 2),
         """
-kernel k(X: f32[M], Y: f32[M], done: signal[100]):
+kernel k(X: f32[M], Y: f32[M], done: signal[12]):
     with role(consumer):
-        for i in tasks(100):
+        for i in tasks(12):
             signal(done.at(rank)[i], 1)
             wait(done[i + 1 - 2 * (i % 2)], 1)
         for m in tasks(blocks(M, 8)):

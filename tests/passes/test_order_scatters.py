@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from pkc.check.report import check_kernel
 from pkc.diagnostics import PkcError
 from pkc.dialect.inverse import SumRowsOp
 from pkc.driver.candidates import other_tiles
@@ -16,6 +17,7 @@ from pkc.driver.planned_candidates import written_as
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.run import simulate
+from pkc.targets import DEFAULT
 from pkc.targets.target import target_of
 
 COMBINE = """
@@ -81,6 +83,14 @@ def test_tables(case: str) -> None:
 @pytest.mark.parametrize(("ranks", "layout"), [(1, "shard(0)"), (3, "shard(0)"), (3, "shard(1)"), (2, "replicate()")])
 def test_layouts(ranks: int, layout: str) -> None:
     check(COMBINE, "drawn", ranks, "f32", layout)
+
+
+def test_a_rank_without_rows_reads_the_table() -> None:
+    """Else the next launch would store another one over it, unread."""
+    program, schedule = parse_text(Source("k.pk", COMBINE.format(kind="f32", layout="shard(0)").lstrip())), {}
+    sizes = {**DIMS, "T": 2}
+    checked = check_kernel(program, sizes, ranks=3, orders=1, explored=0, schedule=schedule, target=DEFAULT)
+    assert checked.findings == ()
 
 
 def test_a_table_that_is_computed() -> None:

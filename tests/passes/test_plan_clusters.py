@@ -24,6 +24,10 @@ REASONS = {
     "    for m, n in tasks(M, blocks(8192, 4096)):\n        Z[m, n] = X[m, n] - rowsum(X[m, n])\n",
     "`pk.mma` needs rows whole": "kernel k(A: bf16[M, 64], B: bf16[64, 4096], Z: f32[M]):\n"
     "    for m in tasks(blocks(M, 64)):\n        Z[m] = rowsum(A[m, :] @ B[:, :])\n",
+    "another axis of a tile is as long": "kernel k(X: f32[4096, 4096], Z: f32[4096]):\n    Z[:] = rowsum(X[:, :])\n",
+    "a part of a row is no multiple of 16 bytes": "kernel k(X: e4m3[M, 4112], Z: f32[M]):\n"
+    + ROWS
+    + "        Z[m] = rowsum(cast(X[m, :], f32))\n",
 }
 
 

@@ -44,6 +44,18 @@ def test_a_gap_at_the_end_is_made_longer() -> None:
     assert take(offsets, 8192) == 1024
 
 
+def test_what_is_in_use_behind_a_gap_is_not_given_back() -> None:
+    offsets = Offsets()
+    offsets.extend(4096)
+    first, behind = take(offsets, 1024), take(offsets, 3072)
+    offsets.give(first)
+    assert not offsets.shrink(0)
+    assert (offsets.size, offsets.lacking(1024)) == (4096, 0)
+    offsets.give(behind)
+    assert offsets.shrink(0)
+    assert offsets.size == 0
+
+
 @given(st.lists(SIZES | st.none(), max_size=40), st.randoms(use_true_random=False))
 def test_ranges_do_not_overlap_and_all_come_back(steps: list[int | None], random: object) -> None:
     offsets, used = Offsets(), dict[int, int]()
