@@ -27,7 +27,6 @@ from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.remote_accesses import ALL_REDUCE, in_packets, is_one_shot
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
-from pkc.passes.tile.collect_sums import CollectSums
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.wrap_statements import WrapStatements
@@ -201,7 +200,7 @@ def _reasons(error: PkcError) -> list[str]:
     return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
 
 
-_PLANS = (WrapStatements(), CollectSums(), OrderScatters(), PlanOverlap(), StraddleShards(), PlanPackets())
+_PLANS = (WrapStatements(), OrderScatters(), PlanOverlap(), StraddleShards(), PlanPackets())
 """The passes of which estimates need the result."""
 
 

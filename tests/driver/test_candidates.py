@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pkc.cli.main import main
 from pkc.dialect.program import KernelOp
 from pkc.driver.candidates import other_tiles, why_none
 from pkc.driver.compiler import load
@@ -95,3 +96,13 @@ NO_CHAIN = (
 def test_why_nothing_is_tried(found: KernelOp, why: str) -> None:
     assert other_tiles(found, TARGET) == []
     assert why_none(found) == why
+
+
+def test_the_phase_that_adds_up_shares_has_no_tiles_to_choose(tmp_path: Path) -> None:
+    """Its blocks of M are none of the program, which has tasks of one row."""
+    (tmp_path / "k.pk").write_text(
+        "kernel total(X: f32[M, 64], S: f32[1].replicate()):\n    for m in tasks(M):\n        S[0] += rowsum(X[m, :])\n"
+    )
+    assert (
+        main(["compile", str(tmp_path / "k.pk"), "--set", "M=33", "--emit", "cuda", "-o", str(tmp_path / "k.cu")]) == 0
+    )
