@@ -55,8 +55,8 @@ def _sentences(found: Sequence[Line]) -> Iterator[str]:
             continue
         following = next((n for n in range(place + 1, len(found)) if not found[n].depth), len(found))
         inside = sorted(found[place + 1 : following], key=lambda line: -line.share)
-        texts = (f"{line.name} {line.share:.0%}{_when(line)}" for line in inside if line.share >= 0.01)
-        yield f"{head.name}: {', '.join(texts)}"
+        texts = [f"{line.name} {line.share:.0%}{_when(line)}" for line in inside if line.share >= 0.01]
+        yield f"{head.name}: {', '.join(texts) or 'nothing takes a hundredth of its time'}"
 
 
 def _when(line: Line) -> str:

@@ -153,6 +153,12 @@ def test_table(events: Events) -> None:
     assert table.text(events) == TABLE
 
 
+def test_a_role_without_anything_long_says_so() -> None:
+    none = np.zeros(1)
+    role = table.Line(0, "communicator", "", 1, 1.0, none, none, none)
+    assert list(table._sentences([role])) == ["communicator: nothing takes a hundredth of its time"]
+
+
 def test_file_for_viewers(events: Events) -> None:
     file = io.StringIO()
     chrome.write(events, file, 1)
