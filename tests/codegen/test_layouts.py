@@ -263,6 +263,12 @@ COPIES = {
         {"M": 13, "N": 560},
     ),
     "many rows": ("X: {t}[M, N], Y: {t}[M, N]", "m, n", "blocks(M, 320), blocks(N, 16)", {"M": 330, "N": 24}),
+    "rows of which no boxes of as many begin at 128 bytes": (
+        "X: {t}[M, N], Y: {t}[M, N]",
+        "m, n",
+        "blocks(M, 264), blocks(N, 8)",
+        {"M": 261, "N": 8},
+    ),
     "three dimensions": (
         "X: {t}[A, M, N], Y: {t}[A, M, N]",
         "a, m, n",

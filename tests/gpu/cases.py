@@ -26,6 +26,7 @@ from tests.gpu.lengths import Dims, Sizes
 from tests.gpu.programs import (
     ADDITION,
     COLLECTIVES,
+    COPY,
     ELEMENTWISE,
     EPILOGUE,
     FROM_MEMORY,
@@ -201,6 +202,9 @@ def _table() -> Iterator[Case]:
         sizes = lengths.scaled if "blocks" in path.stem else lengths.few(lengths.matrices(16))
         yield Case(f"fp8 {path.stem}", path.read_text(encoding="utf-8"), sizes)
     yield from _long_rows()
+    for columns in (8, 296):  # boxes of fewer rows at the end, panels that end behind their tile
+        text = COPY.format(rows=264, columns=columns)
+        yield Case(f"copy of tiles of 264 x {columns}", text, lambda ranks: [{"M": 521, "N": 640}], alone=True)
     for drawn in map(draw, SEEDS):
         yield Case(drawn.name, drawn.text, lengths.drawn(drawn), alone=not drawn.over)
 
@@ -227,8 +231,16 @@ def _inference() -> Iterator[Case]:
 def _long_rows() -> Iterator[Case]:
     """Rows in pieces, with a rest of any length, and in clusters of CTAs."""
     sizes: Sizes = lambda ranks: [{"M": 1}, {"M": 150}]  # noqa: E731
+    padded = ((4328, {}), (2984, {}))
     pieces = ((4480, {"row": "1024"}), (1000, {"row": "256"}), (333, {"row": "64"}))
-    for length, given in ((151936, {}), (32768, {}), *pieces, (8768, {"cluster": "8"}), (4096, {"cluster": "2"})):
+    for length, given in (
+        (151936, {}),
+        (32768, {}),
+        *pieces,
+        *padded,
+        (8768, {"cluster": "8"}),
+        (4096, {"cluster": "2"}),
+    ):
         for name, body in LONG_ROWS.items():
             text = f"kernel {name}(X: bf16[M, {length}], w: bf16[{length}], Y: bf16[M, {length}], Z: f32[M]):\n"
             for head in ("tasks(M)", "tasks(blocks(M, 4))"):

@@ -84,6 +84,11 @@ kernel matmuls(count: i32[E], end: i32[E], A: bf16[E, M, K], B: bf16[E, K, N], C
             C[e, m, n] = acc
 """,
 }
+COPY = """\
+kernel copy(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, {rows}), blocks(N, {columns})):
+        Y[m, n] = X[m, n]
+"""
 LONG_ROWS = {
     "softmax": """\
         x = cast(X[m, :], f32)

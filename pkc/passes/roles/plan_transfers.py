@@ -35,6 +35,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
+from pkc.targets.layout import BOX
 from pkc.targets.target import target_of
 
 _OTHERS: dict[type[Operation], str] = {
@@ -188,8 +189,10 @@ def _rows_at_a_time(op: StoreOp) -> int | None:
     if stage_of(op.tile) is None or kind.rank != 2:
         return None
     target = target_of(op)
-    rows = target.tuning.store_bytes // target.shared_layout(kind).width
-    return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
+    width = target.shared_layout(kind).width
+    rows = target.tuning.store_bytes // width
+    fits = rows and kind.shape[0] > rows and kind.shape[0] % rows == 0 and rows * width % BOX == 0
+    return rows if fits else None
 
 
 def _remark(op: LoadOp | StoreOp | AddToArrayOp, what: str, reason: str) -> None:

@@ -26,7 +26,7 @@ from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.targets.arch import Tuning
-from pkc.targets.layout import CHUNK, SharedLayout
+from pkc.targets.layout import BOX, CHUNK, SharedLayout
 from pkc.targets.target import Target
 
 Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp | SumRowsOp
@@ -138,7 +138,8 @@ class _Boxes:
     sizes: list[int]
     """Elements of a box, innermost dimension first."""
     rows: int | None
-    """The dimension along which boxes of a panel follow each other, which has `extent` elements, `step` in a box."""
+    """The dimension along which boxes of a panel follow each other, which has `extent` elements, `step` in a box but
+    perhaps the last one."""
     extent: int
     step: int
     parts: int | None
@@ -153,7 +154,7 @@ def _divided(op: LoadOp | StoreOp | AddToArrayOp, places: list[Placed], split: i
     extent = step = 1
     if rows is not None:
         extent = box[rows]
-        box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+        box[rows] = step = piece or _in_a_box(extent, layout.rows // extent * layout.width)
     parts = _parts(op, layout, split, target.tuning) if piece is None and step == extent else None
     if parts is not None:
         box[-1] = parts
@@ -167,6 +168,13 @@ def _divided(op: LoadOp | StoreOp | AddToArrayOp, places: list[Placed], split: i
         parts = None
         sizes[0] = layout.columns
     return _Boxes(places, split, layout, sizes, rows, extent, step, parts)
+
+
+def _in_a_box(extent: int, size: int) -> int:
+    """How many of `extent` positions of `size` bytes a box has: as many as divide them, if boxes then begin where they
+    can, else the most."""
+    step = next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+    return step if step == extent or step * size % BOX == 0 else MAX_BOX
 
 
 def _tensor_map(role: WarpRole, op: LoadOp | StoreOp | AddToArrayOp, boxes: _Boxes, last: SSAValue) -> SSAValue:
@@ -203,6 +211,11 @@ def _move(
     columns, narrow = _last_panel(role, op, boxes), tensor_map
     if columns:
         narrow = _tensor_map(role, op, replace(boxes, sizes=[columns, *[1] * (len(boxes.sizes) - 1)]), last)
+    short = tensor_map
+    if boxes.rows is not None and (rest := boxes.extent % boxes.step):
+        sizes = list(boxes.sizes)
+        sizes[len(places) - 1 - boxes.rows] = rest
+        short = _tensor_map(role, op, replace(boxes, sizes=sizes), last)
 
     def start(box: SSAValue, panel: int, row: SSAValue | int, offsets: Mapping[int, SSAValue | int]) -> None:
         coordinates: list[SSAValue] = []
@@ -223,10 +236,12 @@ def _move(
 
     def move(panel: int, first: SSAValue | int) -> None:
         begin = emit.times(first, inner) if isinstance(first, SSAValue) else first * inner
+        count = boxes.step if isinstance(first, SSAValue) else min(boxes.step, boxes.extent - first)
         if not columns or panel < layout.panels - 1:
-            start(tensor_map, panel, begin, {} if boxes.rows is None else {boxes.rows: first})
+            box = tensor_map if count == boxes.step else short
+            start(box, panel, begin, {} if boxes.rows is None else {boxes.rows: first})
             return
-        with emit.loop(0, boxes.step * inner) as number:
+        with emit.loop(0, count * inner) as number:
             row = emit.plus(number, begin)
             start(narrow, panel, row, _along(emit, places[:-1], row))
 
