@@ -9,6 +9,7 @@ from typing import Any
 
 from pkc.driver.builder import artifact_for
 from pkc.frontend.tree import Program
+from pkc.runtime.arguments import fingerprint
 from pkc.runtime.launch import LoadedKernel, Plan
 from pkc.runtime.mesh import Mesh
 from pkc.torch.groups import Place
@@ -52,16 +53,21 @@ class Launch:
         self._kernel, self._names, self._fixed, self._transposed = kernel, names, fixed, transposed
         self._device = kernel.mesh.local[0].device
         self._plan: Plan | None = None
+        self._behind: list[int] = []
+        """The pointers of the other arguments, which come behind those of the tensors."""
+        for each in fixed.values():
+            fingerprint(each, self._behind)
 
     def __call__(self, *private: Any) -> None:
-        pointers = [each.data_ptr() for each in private]
+        pointers = [*[each.data_ptr() for each in private], *self._behind]
         stream = torch._C._cuda_getCurrentRawStream(self._device)
         if self._plan is None or not self._kernel.start(self._plan, pointers, stream):
             arguments = dict(zip(self._names, private, strict=True))
             for name in self._transposed:
                 arguments[name] = arguments[name].t()
-            self._plan = self._kernel.plan({**arguments, **self._fixed}, {}, stream)
-            self._kernel.launch(self._plan.starts, [stream], None)
+            plan = self._kernel.plan({**arguments, **self._fixed}, {}, stream)
+            self._kernel.launch(plan.starts, [stream], None)
+            self._plan = plan  # only now may another thread let its tensors take the place of these
 
 
 def aligned(tensor: Any) -> Any:

@@ -1,0 +1,49 @@
+"""Launches of operators, without torch: arrays that stay as they are have pointers in the plan too."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+import pkc
+from tests.runtime.fake import FIRST_POINTER
+from tests.runtime.test_launch import reduce_on
+
+PATH = Path(pkc.__file__).parent / "torch" / "launches.py"
+
+
+def _module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    stream = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 70 + device)
+    for name, stands_in in {
+        "torch": SimpleNamespace(_C=stream),
+        "pkc.torch": SimpleNamespace(),
+        "pkc.torch.groups": SimpleNamespace(Place=object),
+    }.items():
+        monkeypatch.setitem(sys.modules, name, stands_in)
+    spec = importlib.util.spec_from_file_location("launches_of_operators", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_other_tensors_beside_an_array_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch, ranks=1)
+    (tensor,) = arguments.pop("A")
+    launch = _module(monkeypatch).Launch(kernel, "A", arguments)
+    prepared: list[object] = []
+    prepare = kernel.prepare
+    monkeypatch.setattr(kernel, "prepare", lambda *given: prepared.append(given) or prepare(*given))
+    for shift in (0, 0, 64, 128):
+        launch(replace(tensor, address=FIRST_POINTER + shift))
+        at = api.launches[-1].struct[128]
+        assert api.encoded[at - 1]["address"] == FIRST_POINTER + shift
+    assert len(api.launches) == 4
+    assert len(prepared) == 1
+    assert {each.stream for each in api.launches} == {70}
