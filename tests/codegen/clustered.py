@@ -12,7 +12,7 @@ from xdsl.ir import Block
 from tests.codegen.threads import Cta, Does
 from tests.codegen.together import PATIENCE, Meeting, to_its_end
 
-_WARP = 32
+_WARP, _WORD, _BARRIER = 32, 4, 8
 
 
 class Arriving:
@@ -83,7 +83,15 @@ def _send(thread: Clustered, address: int, word: Any, barrier: int, cta: int) ->
     thread.cluster.barrier(cta, barrier).complete(4)
 
 
+def _store(thread: Clustered, address: int, word: Any) -> None:
+    cta = thread.cta.number
+    held = [at for of, at in list(thread.cluster.arriving) if of == cta and at - _WORD < address < at + _BARRIER]
+    assert not held, f"a word is stored where an mbarrier is, at {held}"
+    thread.cta.shared[address] = word
+
+
 _DOES: dict[str, Does] = {
+    "store_shared_b32": _store,
     "send_cluster_b32": _send,
     "mbarrier_expect": lambda thread, at, size: thread.cluster.barrier(thread.cta.number, at).expect(size),
     "mbarrier_wait_cluster": lambda thread, at, parity: thread.cluster.barrier(thread.cta.number, at).wait(parity),

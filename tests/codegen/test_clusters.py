@@ -27,40 +27,67 @@ def program(length: int) -> str:
     )
 
 
-def compiled(length: int, cluster: int) -> Compiled:
+def of_blocks(length: int) -> str:
+    """What rows of a block reduce to is reduced in each CTA: warps have other rows."""
+    return (
+        f"kernel k(X: f32[M, {length}], Y: f32[M, {length}]):\n"
+        "    for m in tasks(blocks(M, 4)):\n"
+        "        x = X[m, :]\n"
+        "        Y[m, :] = x * rowmax(rowsum(x)) + rowmin(rowmax(x))\n"
+    )
+
+
+def compiled(text: str, cluster: int) -> Compiled:
     schedule = {"cluster": str(cluster), "consumers": "1"}
-    return compile_program(parse_text(Source("k.pk", program(length))), level="roles", schedule=schedule)
+    return compile_program(parse_text(Source("k.pk", text)), level="roles", schedule=schedule)
 
 
-def test_every_cta_has_what_the_whole_row_reduces_to() -> None:
-    """Of parts that no box divides evenly, and that are copied as they lie in memory."""
-    length, cluster = 2 * 1096, 2
-    roles = compiled(length, cluster).kernel
-    lowered = machine_level(roles)
-    assert "tma_load_row" in str(lowered)
-    memory = Memory(lowered, 1, {"M": ROWS})
-    draw = np.random.default_rng(1)
-    given: dict[str, np.ndarray[Any, Any]] = {
-        "X": draw.integers(-500, 500, (ROWS, length)),
-        "w": draw.integers(1, 9, length),
-    }
+def run(roles: Compiled, cluster: int, given: dict[str, np.ndarray[Any, Any]], rows: int) -> Memory:
+    """What is in memory after one cluster has done everything, its loaders first."""
+    lowered = machine_level(roles.kernel)
+    memory = Memory(lowered, 1, {"M": rows})
     for name, content in given.items():
         memory.arrays[name][0][...] = content
     ctas = [Cta(memory, 0, number, cluster) for number in range(cluster)]
     memory.ctas = ctas
-    for role, (_, threads) in zip(("loader", "consumer", "storer"), warps(roles, 1), strict=True):
+    for role, (_, threads) in zip(("loader", "consumer", "storer"), warps(roles.kernel, 1), strict=True):
         if role == "consumer":
             Cluster(ctas).run(lowered.body.block, threads)
         else:
             for cta in ctas:
                 cta.run(lowered.body.block, threads)
+    return memory
+
+
+def test_every_cta_has_what_the_whole_row_reduces_to() -> None:
+    """Of parts that no box divides evenly, and that are copied as they lie in memory."""
+    length, cluster = 2 * 1096, 2
+    roles = compiled(program(length), cluster)
+    assert "tma_load_row" in str(machine_level(roles.kernel))
+    draw = np.random.default_rng(1)
+    given: dict[str, np.ndarray[Any, Any]] = {
+        "X": draw.integers(-500, 500, (ROWS, length)),
+        "w": draw.integers(1, 9, length),
+    }
+    memory = run(roles, cluster, given, ROWS)
     c = given["X"] - given["X"].max(axis=1, keepdims=True)
     total = c.sum(axis=1)
     np.testing.assert_array_equal(memory.arrays["Z"][0], total)
     np.testing.assert_array_equal(memory.arrays["Y"][0], c * given["w"] + total[:, None])
 
 
+def test_words_of_other_warps_lie_behind_those_of_other_ctas() -> None:
+    """One word for each warp where the barriers of the cluster are would end every wait for its CTAs."""
+    length, rows = 1024, 4
+    x = np.random.default_rng(2).integers(-9, 9, (rows, length))
+    roles = compiled(of_blocks(length), 2)
+    assert "send_cluster_b32" in str(machine_level(roles.kernel))
+    memory = run(roles, 2, {"X": x}, rows)
+    wanted = x * x.sum(axis=1).max() + x.max(axis=1).min()
+    np.testing.assert_array_equal(memory.arrays["Y"][0], wanted)
+
+
 def test_a_launch_has_the_clusters_of_its_kernel() -> None:
-    built = build_kernel(compiled(4096, 4).kernel)
+    built = build_kernel(compiled(program(4096), 4).kernel)
     assert built.artifact.cluster == 4
     assert "barrier.cluster" in built.source and "st.async" in built.source

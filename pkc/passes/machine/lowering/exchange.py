@@ -30,6 +30,14 @@ def prepare(role: WarpRole, words: int | None) -> None:
         role.emit.set(role.emit.const(0), role.exchanged, 0)
 
 
+def behind(role: WarpRole) -> int:
+    """Where, in bytes from the words of a role, one word for each warp lies that no other CTA of a cluster writes, and
+    no part of a row of which this CTA has others."""
+    arch, ctas = role.emit.target.arch, role.launch.cluster
+    words = EXCHANGES * ctas * role.threads.warps
+    return EXCHANGES * arch.mbarrier_bytes + words * arch.register_bytes if ctas > 1 else 0
+
+
 def combine(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, at: SSAValue) -> None:
     """A reduction that all threads of each warp have over their part of a row, of which so many warps of each CTA have
     some, over all of these.

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import f32
+from pkc.passes.machine.lowering import exchange
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import RegisterTile, Value, element
@@ -49,7 +50,7 @@ def combine_warps(
     emit, threads = role.emit, role.threads
     barrier, real = threads.sync, target.element_type == f32
     mine = emit.minus(threads.warp, threads.first)
-    words = emit.plus(role.launch.base, role.words)
+    words = emit.plus(role.launch.base, role.words + exchange.behind(role))
     emit.do(barrier)
     with emit.when(emit.compare("eq", threads.lane, 0)):
         bits = emit.value("bits_f32" if real else "bits_i32", emit.get(target.registers, at))
