@@ -52,3 +52,25 @@ pk.kernel @written(%P: !pk.private<[M], f32> {pk.name = "P"}) attributes {schedu
     pk.store %s, %P[%j : index] : !pk.tile<f32>, !pk.private<[M], f32>
   }
 }
+
+// -----
+
+// They add to it, in place: nothing changes either.
+// CHECK-LABEL: pk.kernel @added
+// CHECK: pk.store
+// CHECK: %[[S:.*]] = pk.load %C[
+// CHECK-NEXT: pk.tasks
+// CHECK-NOT: pk.load
+// CHECK: pk.store_add %[[S]], %C[
+pk.kernel @added(%P: !pk.private<[M], f32> {pk.name = "P"}, %C: !pk.pgl<[M], f32, symmetric> {pk.name = "C"}) attributes {schedule = {}} {
+  %rows = pk.dim "M"
+  %zero = arith.constant 0 : index
+  pk.tasks (%i) in (%rows) {
+    %x = pk.full 1.0 : f32 : !pk.tile<f32>
+    pk.store %x, %P[%i : index] : !pk.tile<f32>, !pk.private<[M], f32>
+  }
+  %s = pk.load %C[%zero : index] : !pk.pgl<[M], f32, symmetric> -> !pk.tile<f32>
+  pk.tasks (%j) in (%rows) {
+    pk.store_add %s, %C[%j : index] : !pk.tile<f32>, !pk.pgl<[M], f32, symmetric>
+  }
+}

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import MemoryEffectKind, is_side_effect_free, only_has_effect
 
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp, ScatterAccumulateOp, StoreOp
 from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.types import PGLType, PrivateType
+from pkc.passes.analysis.effects import only_reads
 from pkc.passes.build import append_copy, constant, copy_of, defined_in, phases
 from pkc.passes.kernel_pass import KernelPass
 
@@ -69,10 +70,7 @@ class WrapStatements(KernelPass):
 def _can_move(op: Operation) -> bool:
     """Whether an operation beside tasks is arithmetic, reads, or writes arrays."""
     return all(
-        (inner.regions and not isinstance(inner, TasksOp))
-        or isinstance(inner, _WRITES)
-        or only_has_effect(inner, MemoryEffectKind.READ)
-        or is_side_effect_free(inner)
+        (inner.regions and not isinstance(inner, TasksOp)) or isinstance(inner, _WRITES) or only_reads(inner)
         for inner in op.walk()
     )
 
@@ -100,8 +98,9 @@ def _can_wrap(ops: Sequence[Operation]) -> bool:
 
 
 def _writes(op: Operation) -> set[SSAValue]:
-    """The arrays that an operation writes."""
-    return {inner.array for inner in op.walk() if isinstance(inner, _WRITES)}
+    """The arrays that an operation writes, or may."""
+    changing = [inner for inner in op.walk() if not inner.regions and not only_reads(inner)]
+    return {value for inner in changing for value in inner.operands if isinstance(value.type, PrivateType | PGLType)}
 
 
 def _reads(op: Operation) -> set[SSAValue]:
