@@ -125,7 +125,7 @@ class Launcher:
         constants = {name: values.pop(name) for name in signature.constants if name in values}
         variant = self._variant(constants)
         mesh = _mesh_of(variant.interface, values)
-        bound = bind(variant.interface, mesh, values, settings)
+        bound = bind(variant.interface, mesh, {name: values[name] for name in names if name in values}, settings)
         assert self._reading is not None
         form = Form(variant.interface, mesh, names, found, settings)
         self._alike = _Alike(self._reading, mesh, variant, tuple(named), form)

@@ -40,7 +40,9 @@ class Form:
         self._rest = [(at, given[at]) for at, name in numbered if name not in arrays and name not in scalars]
         self.places: Sequence[Place] = [place for like in self._arrays for place in like.places]
         """Of each pointer of the fingerprints."""
-        self._known: dict[str | int, int] = {RANKS: mesh.ranks, **settings}
+        self._known: dict[str | int, int] = {RANKS: mesh.ranks, **{dim: int(size) for dim, size in settings.items()}}
+        self._heap = [array.name for array in interface.passed if array.layout != "private"]
+        """In the order of `bind`, as processes compare what they launch, in whatever order each names its arguments."""
         self._known |= {dim: dim for like in self._arrays for dim in like.dims if isinstance(dim, int)}
         pairs = ((a, b) for b in range(len(self._arrays)) for a in range(b))
         self.apart = [(a, b) for a, b in pairs if self._arrays[a].written or self._arrays[b].written]
@@ -57,7 +59,7 @@ class Form:
             scalars[name] = value
         dims, spans = self._known.copy(), [list[Span]() for _ in range(self._count)]
         first = 0
-        heap, private = dict[str, int](), dict[str, tuple[int, ...]]()
+        heap, private = dict.fromkeys(self._heap, 0), dict[str, tuple[int, ...]]()
         for like in self._arrays:
             size = like.bytes(given[like.at], dims)
             if size is None:
@@ -88,14 +90,18 @@ class _Like:
         self.written, self.private = parameter.written, parameter.layout == "private"
         self._size, self._ranks = ELEMENTS[parameter.dtype].bytes, mesh.ranks
         self._listed = isinstance(given, tuple) and isinstance(given[0], tuple | Kind)
-        self._items = [_alike(item) for item in self._in(given)]
+        items: Sequence[Any] = self._in(given)
+        self._items = [_alike(item) for item in items]
         self._shard = parameter.shard
+        self._uneven = self._listed and any(type(item) is Kind and item.shard is not None for item in items)
+        """Whether the memory of some rank has another shape than its array."""
         on = [rank.rank * mesh.heap.stride for rank in mesh.local]
         self.apart = [0] * len(on) if self.private else on
         """How far behind what the kernel is told a rank's memory is: of what others reach, it is told rank 0's."""
         shifts = on if self.private else [0] * len(on)
         if self._listed:
-            each = [[(rank, shifts[rank] * is_array)] for rank, (is_array, _) in enumerate(self._items)]
+            local = enumerate(zip(mesh.local, items, strict=True))
+            each = [[(at, rank.rank * item.heap.stride if type(item) is Kind else 0)] for at, (rank, item) in local]
         else:
             each = [list(enumerate(shifts if self._items[0][0] else [0]))]
         self.places: Sequence[Place] = [(self.name, ranks) for ranks in each]
@@ -103,7 +109,7 @@ class _Like:
     def bytes(self, given: Any, dims: dict[str | int, int]) -> int | None:
         """The bytes of each array, if they fit; adds their dimensions to those that are known."""
         items: Sequence[Any] = self._in(given)
-        if type(items) is not tuple or len(items) != len(self._items):
+        if type(items) is not tuple or len(items) != len(self._items) or self._uneven:
             return None
         before, size = None, 0
         for item, alike in zip(items, self._items, strict=True):

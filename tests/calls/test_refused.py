@@ -317,3 +317,13 @@ def test_threads_launch_one_after_the_other(api: Api) -> None:
     for each in rounds:
         assert [launch.stream % 1000 for launch in each] == list(range(ranks))
         assert len({launch.stream // 1000 for launch in each}) == 1
+
+
+def test_arguments_by_name_in_another_order_must_not_overlap_either(api: Api) -> None:
+    x, y, z = (tensor(64, 64, at=at) for at in (1, 2, 3))
+    added(Z=z, Y=y, X=x)
+    added(Z=x, Y=y, X=z)
+    launched = len(api.launches)
+    for other in (x, y):
+        assert "PK867" in told(lambda other=other: added(Z=other, Y=y, X=x))
+    assert len(api.launches) == launched

@@ -26,7 +26,9 @@ from pkc.codegen.artifact import (
 )
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
+from pkc.runtime.arguments import bind, fingerprint
 from pkc.runtime.beside import Work
+from pkc.runtime.forms import Form
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
@@ -368,6 +370,31 @@ def test_private_arrays_in_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
     array = kernel.mesh.empty((4, 8), "bf16", "private")
     kernel(arguments | {"A": array})
     assert [struct.unpack_from("<Q", launch.struct)[0] for launch in api.launches] == [SPAN, SPAN + STRIDE]
+
+
+def test_shards_in_a_list_are_each_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel is told the shape of a rank's part, also of arrays like those before."""
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    for columns in (16, 32):
+        array = kernel.mesh.empty((4, columns), "bf16", "shard", 1)
+        kernel(arguments | {"A": [array, array]})
+        assert {struct.unpack_from("<i", launch.struct, 16)[0] for launch in api.launches[-2:]} == {columns // 2}
+
+
+def test_processes_compare_the_same_text_for_a_call_like_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One rank may know such a call, and another not."""
+    made, _ = driver(monkeypatch, gpus=1)
+    names = ("C", "D")
+    arrays = tuple(ArrayParameter(name, "f32", ("M", "K"), "symmetric", None, False) for name in names)
+    mesh = Mesh.single_process(driver=made)
+    interface = LoadedKernel(replace(SMALL, arrays=arrays, fields=()), mesh).artifact.interface
+    given = {name: mesh.empty((4, 8), "f32") for name in reversed(names)}
+    pointers: list[int] = []
+    found = [fingerprint(value, pointers) for value in given.values()]
+    form = Form(replace(interface, scalars=()), mesh, tuple(given), found, {})
+    like, checked = form.bound(found, pointers), bind(interface, mesh, given, {})
+    assert like is not None
+    assert (like.describe(), like.spans) == (checked.describe(), checked.spans)
 
 
 def test_a_single_tensor_for_a_single_rank(monkeypatch: pytest.MonkeyPatch) -> None:
