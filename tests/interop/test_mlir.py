@@ -6,7 +6,7 @@ file is not collected. The generic form is sent, so upstream needs to know nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,57 +27,68 @@ SIMPLIFY = (Cse(), Canonicalize(), Cse())
 UPSTREAM = "builtin.module(canonicalize,cse)"
 
 
-def textual_modules() -> Iterator[tuple[str, ModuleOp]]:
-    """The modules of the tests of the dialect and its passes."""
-    for name in ("dialect/every_operation", "dialect/effects", "passes/canonicalize", "passes/cse", "passes/dce"):
-        yield name, parse_ir((ROOT / f"tests/{name}.mlir").read_text(encoding="utf-8"), f"{name}.mlir")
-    modules = (ROOT / "tests/passes/check_program.mlir").read_text(encoding="utf-8").split("// -----")
-    for number, module in enumerate(modules):
-        yield f"passes/check_program-{number}", parse_ir(module, "check_program.mlir")
+CHECKED = "passes/check_program"
+TEXTS = ("dialect/every_operation", "dialect/effects", "passes/canonicalize", "passes/cse", "passes/dce")
 
 
-def example_modules() -> Iterator[tuple[str, ModuleOp]]:
-    """The tile IR of each example."""
-    for path in sorted((ROOT / "examples").glob("*.pk")):
-        yield path.stem, load(path).module
+def in_parts(name: str) -> list[str]:
+    """The modules of a test that has several."""
+    return (ROOT / f"tests/{name}.mlir").read_text(encoding="utf-8").split("// -----")
 
 
-MODULES = [*textual_modules(), *example_modules()]
-each_module = pytest.mark.parametrize("module", [module for _, module in MODULES], ids=[name for name, _ in MODULES])
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.pk"))}
+each_module = pytest.mark.parametrize(
+    "name", [*TEXTS, *(f"{CHECKED}-{number}" for number in range(len(in_parts(CHECKED)))), *EXAMPLES]
+)
+
+
+@cache
+def module_of(name: str) -> ModuleOp:
+    """A module of the tests of the dialect and its passes, or the tile IR of an example; nobody changes it."""
+    if name in EXAMPLES:
+        return load(EXAMPLES[name]).module
+    file, _, number = name.partition("-")
+    return parse_ir(in_parts(file)[int(number or 0)], f"{Path(file).name}.mlir")
+
+
+@cache
+def simplified(name: str) -> ModuleOp:
+    """The module after pkc's simplification; nobody changes it."""
+    module = module_of(name).clone()
+    run_pipeline(module, SIMPLIFY)
+    return module
+
+
+@cache
+def upstream(name: str) -> ModuleOp:
+    """That module after upstream's passes; nobody changes it."""
+    return through_upstream(simplified(name), UPSTREAM)
 
 
 @each_module
-def test_upstream_reads_and_prints_it_unchanged(module: ModuleOp) -> None:
-    assert through_upstream(module).is_structurally_equivalent(module)
+def test_upstream_reads_and_prints_it_unchanged(name: str) -> None:
+    assert through_upstream(module_of(name)).is_structurally_equivalent(module_of(name))
 
 
 @each_module
-def test_upstream_passes_keep_every_operation_of_pk(module: ModuleOp) -> None:
+def test_upstream_passes_keep_every_operation_of_pk(name: str) -> None:
     """After pkc's simplification, upstream finds nothing to change in operations of pk."""
-    module = module.clone()
-    run_pipeline(module, SIMPLIFY)
-    after = through_upstream(module, UPSTREAM)
-    verify(after)
-    assert pk_operations(after) == pk_operations(module)
+    verify(upstream(name))
+    assert pk_operations(upstream(name)) == pk_operations(simplified(name))
 
 
 @each_module
-def test_upstream_passes_reach_a_fixpoint(module: ModuleOp) -> None:
+def test_upstream_passes_reach_a_fixpoint(name: str) -> None:
     """Upstream moves constants and folds index arithmetic in another way; then the round trip changes nothing."""
-    module = module.clone()
-    run_pipeline(module, SIMPLIFY)
-    once = through_upstream(module, UPSTREAM)
-    assert through_upstream(once, UPSTREAM).is_structurally_equivalent(once)
+    assert through_upstream(upstream(name), UPSTREAM).is_structurally_equivalent(upstream(name))
 
 
 @each_module
-def test_own_passes_agree_with_upstream(module: ModuleOp) -> None:
+def test_own_passes_agree_with_upstream(name: str) -> None:
     """What upstream gives back, our passes leave as it is, up to where constants stand."""
-    module = module.clone()
-    run_pipeline(module, SIMPLIFY)
-    once = through_upstream(module, UPSTREAM)
-    run_pipeline(once, SIMPLIFY)
-    assert pk_operations(once) == pk_operations(module)
+    again = upstream(name).clone()
+    run_pipeline(again, SIMPLIFY)
+    assert pk_operations(again) == pk_operations(simplified(name))
 
 
 def test_the_tile_pipeline_ends_in_such_a_module() -> None:
