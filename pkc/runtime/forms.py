@@ -33,7 +33,7 @@ class Form:
     ) -> None:
         arrays, scalars = {array.name: array for array in interface.passed}, dict(interface.scalars)
         numbered = list(enumerate(names))
-        self.names, self.settings = tuple(names), dict(settings)
+        self.names, self.settings, self.mesh = tuple(names), dict(settings), mesh
         self._base, self._count, self._dims = mesh.heap.base, len(mesh.local), (*interface.dims, RANKS)
         self._arrays = [_Like(at, arrays[name], given[at], mesh) for at, name in numbered if name in arrays]
         self._scalars = [(at, name, scalars[name]) for at, name in numbered if name in scalars]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -126,8 +127,10 @@ class LoadedKernel:
     def prepare(self, bound: Bound, form: Form, pointers: list[int], stream: int) -> Plan:
         """All that launches need with arguments of a form at `pointers`; the first one will be on `stream`. Raises
         `PkcError`."""
-        mesh = self.mesh
-        with mesh.launching:
+        mesh, rank = self.mesh, self.mesh.local[0]
+        _, current = mesh.driver.api.cuCtxGetCurrent()
+        # The driver encodes tensor maps only within a context, of whatever GPU.
+        with mesh.launching, nullcontext() if current == rank.context else mesh.current(rank):
             new = None if mesh.group is None else self._agree(bound, mesh.group)
             dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
             memory = self.memory.known(dims)
@@ -264,7 +267,8 @@ class LoadedKernel:
             epochs = heap.address(rank.rank, memory.epochs)
             values = Values(rank.rank, heap.stride, epochs, alarm, dims, scalars, {**addresses, **own})
             if not starts:
-                parameters = self._parameters(rank, values)
+                parameters = KernelParameters(self._struct)
+                parameters.fill(values)
             else:
                 parameters = starts[0].parameters.on(rank.rank, epochs)
                 for name, address in own.items():
@@ -273,17 +277,6 @@ class LoadedKernel:
             config, function = self._configs[rank.rank], self._functions[rank.rank]
             starts.append(Start(rank, config, function, parameters, work, self.artifact.name, bound.dims))
         return starts
-
-    def _parameters(self, rank: Rank, values: Values) -> KernelParameters:
-        parameters = KernelParameters(self._struct)
-        _, current = self.mesh.driver.api.cuCtxGetCurrent()
-        # The driver encodes tensor maps only within a context.
-        if current == rank.context:
-            parameters.fill(values)
-        else:
-            with self.mesh.current(rank):
-                parameters.fill(values)
-        return parameters
 
     def _work(self, engines: Engines, values: Values, memory: Memory) -> Work:
         placer, heap, api = Placer(self.artifact, values), self.mesh.heap, self.mesh.driver.api

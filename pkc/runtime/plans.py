@@ -76,12 +76,25 @@ class Plan:
         before = self._pointers
         if pointers == before:
             return True
+        if not before:
+            return False
         if any(pointers[number] != before[number] for number in self.fixed) or not self._apart(pointers):
             return False
-        for (name, each), old, pointer in zip(self._form.places, before, pointers, strict=True):
-            if old != pointer:
-                for at, shift in each:
-                    self.starts[at].parameters.move(name, pointer + shift)
+        self._pointers = []  # after an interrupt on the way, nobody knows what is where
+        api = self._form.mesh.driver.api
+        _, current = api.cuCtxGetCurrent()
+        # The driver writes tensor maps only within a context, of whatever GPU.
+        outside = not int(current)
+        if outside:
+            api.cuCtxSetCurrent(self.starts[0].rank.context)
+        try:
+            for (name, each), old, pointer in zip(self._form.places, before, pointers, strict=True):
+                if old != pointer:
+                    for at, shift in each:
+                        self.starts[at].parameters.move(name, pointer + shift)
+        finally:
+            if outside:
+                api.cuCtxSetCurrent(current)
         self._pointers = pointers
         return True
 

@@ -42,9 +42,10 @@ class Turns:
         self._last: Sequence[int] = ()
         """The streams of the last launch that has to end before the next one begins."""
         self._noted = False
-        """Whether events say where it ends, as its streams may not be there any more when the next one begins."""
+        """Whether events say where it ends, as its streams may not be there any more when the next one begins. If it
+        failed, they say so of the one before."""
         self._notes = False
-        """Whether they are to say so of the launch whose turn it is."""
+        """Whether they are to be recorded behind the launch whose turn it is."""
 
     def take(self, streams: Sequence[int], current: Any) -> Any:
         """Let what is launched next on these streams begin when the last launch has ended. `current` is the driver's
@@ -63,7 +64,7 @@ class Turns:
                 if not self._noted:
                     driver.cuEventRecord(rank.turn, old)
                 driver.cuStreamWaitEvent(new, rank.turn, 0)
-        self._last, self._noted, self._notes = streams, False, borrowed
+        self._last, self._noted, self._notes = streams, borrowed, borrowed
         return current
 
     def end(self, streams: Sequence[int], current: Any) -> Any:
@@ -72,7 +73,6 @@ class Turns:
             for rank, stream in zip(self._ranks, streams, strict=True):
                 current = self._enter(rank, current)
                 self._driver.cuEventRecord(rank.turn, stream)
-            self._noted = True
         return current
 
     def _enter(self, rank: Rank, current: Any) -> Any:

@@ -26,6 +26,7 @@ SPAN = 1 << 44
 
 FIRST_POINTER = 1 << 32
 OK = bindings.CUresult.CUDA_SUCCESS
+NO_CONTEXT = int(bindings.CUresult.CUDA_ERROR_INVALID_CONTEXT)
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Api:
 
     def _cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> None:
         assert flags == 0
-        if self.recorded[event] in self.capturing:
+        if self.recorded.get(event) in self.capturing:  # one that was never recorded is not waited for
             self.capturing.add(stream)
         self.enqueued.append((stream, "follow", event))
 
@@ -308,6 +309,8 @@ class Api:
 
     def encode(self, target: Any, *rest: Any) -> int:
         """`cuTensorMapEncodeTiled`: a map is its number, repeated."""
+        if not self.contexts[-1]:
+            return NO_CONTEXT
         dtype, rank, address, extents, strides, box, steps, interleave, swizzle, promotion, fill = rest
         assert target % 128 == 0
         assert (list(steps), interleave, promotion, fill) == ([1] * rank, 0, 2, 0)
@@ -325,7 +328,9 @@ class Api:
         return 0
 
     def replace(self, target: int, address: int) -> int:
-        """`cuTensorMapReplaceAddress`."""
+        """`cuTensorMapReplaceAddress`, as strict as `cuTensorMapEncodeTiled`."""
+        if not self.contexts[-1]:
+            return NO_CONTEXT
         (number,) = ctypes.string_at(target, 1)
         ctypes.memset(target, len(self.encoded) + 1, 128)
         self.encoded.append({**self.encoded[number - 1], "address": address})

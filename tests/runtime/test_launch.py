@@ -282,6 +282,27 @@ def test_other_tensors_of_the_same_shapes(monkeypatch: pytest.MonkeyPatch) -> No
         kernel(arguments | {"A": [replace(moved[0], address=moved[0].address + 8), *moved[1:]]})
 
 
+def test_an_interrupt_while_tensors_take_the_place_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the struct then has is nobody's: the next call gets a new one."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    moved = [replace(tensor, address=tensor.address + 4096) for tensor in arguments["A"]]
+    count = len(api.encoded)
+
+    def interrupted(target: int, address: int) -> int:
+        if len(api.encoded) == count + 3:  # the first rank has two maps
+            raise KeyboardInterrupt
+        return Api.replace(api, target, address)
+
+    monkeypatch.setattr(api, "replace", interrupted, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(arguments | {"A": moved})
+    assert api.contexts == [0]
+    kernel(arguments)
+    for tensor, launch in zip(arguments["A"], api.launches[3:], strict=True):
+        assert api.encoded[launch.struct[128] - 1]["address"] == tensor.address
+
+
 def test_bases_move(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, arguments, api = small_on(monkeypatch, ranks=2)
     for shift in (0, 64):
@@ -494,6 +515,21 @@ def test_a_stream_may_be_destroyed_before_the_next_launch(monkeypatch: pytest.Mo
     kernel(arguments, stream=[71, 72, 73])
     assert [entry[:2] for entry in api.enqueued[-6:-3]] == [(71, "kernel"), (72, "kernel"), (73, "kernel")]
     assert api.enqueued[-3:] == [(stream, "record", turn) for stream, turn in zip((71, 72, 73), turns, strict=True)]
+    del api.enqueued[:]
+    kernel(arguments, stream=lasting(81, 82, 83))
+    assert api.enqueued[:3] == [(stream, "follow", turn) for stream, turn in zip((81, 82, 83), turns, strict=True)]
+    assert {what for _, what, _ in api.enqueued[3:]} == {"kernel"}
+
+
+def test_a_stream_may_be_destroyed_after_a_launch_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes next waits for the launch before, as the one that failed did."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    turns = [rank.turn for rank in kernel.mesh.local]
+    api.failing = {"cuLaunchKernelEx": 1}
+    with pytest.raises(PkcError):
+        kernel(arguments, stream=[71, 72, 73])
+    api.failing = {}
     del api.enqueued[:]
     kernel(arguments, stream=lasting(81, 82, 83))
     assert api.enqueued[:3] == [(stream, "follow", turn) for stream, turn in zip((81, 82, 83), turns, strict=True)]
