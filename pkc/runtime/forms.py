@@ -40,6 +40,10 @@ class Form:
         self._rest = [(at, given[at]) for at, name in numbered if name not in arrays and name not in scalars]
         self.places: Sequence[Place] = [place for like in self._arrays for place in like.places]
         """Of each pointer of the fingerprints."""
+        first = 0
+        for like in self._arrays:
+            like.number(first)
+            first += len(like.places)
         self._known: dict[str | int, int] = {RANKS: mesh.ranks, **{dim: int(size) for dim, size in settings.items()}}
         self._heap = [array.name for array in interface.passed if array.layout != "private"]
         """In the order of `bind`, as processes compare what they launch, in whatever order each names its arguments."""
@@ -50,26 +54,27 @@ class Form:
 
     def bound(self, given: Sequence[Any], pointers: Sequence[int]) -> Bound | None:
         """The arguments with these fingerprints, whose arrays are at `pointers`; `None` if they do not fit."""
-        if len(pointers) != len(self.places) or any(given[at] != expected for at, expected in self._rest):
+        if len(pointers) != len(self.places):
             return None
+        for at, expected in self._rest:
+            if given[at] != expected:
+                return None
         scalars: dict[str, int | float] = {}
         for at, name, dtype in self._scalars:
             if (value := _number(given[at], dtype)) is None:
                 return None
             scalars[name] = value
         dims, spans = self._known.copy(), [list[Span]() for _ in range(self._count)]
-        first = 0
         heap, private = dict.fromkeys(self._heap, 0), dict[str, tuple[int, ...]]()
         for like in self._arrays:
             size = like.bytes(given[like.at], dims)
             if size is None:
                 return None
             addresses: list[int] = []
-            for _, each in like.places:
-                for rank, shift in each:
-                    addresses.append(pointers[first] + shift)
-                    spans[rank].append((addresses[-1] + like.apart[rank], size))
-                first += 1
+            for number, rank, shift, apart in like.where:
+                address = pointers[number] + shift
+                addresses.append(address)
+                spans[rank].append((address + apart, size))
             if like.private:
                 private[like.name] = tuple(addresses)
             else:
@@ -96,7 +101,7 @@ class _Like:
         self._uneven = self._listed and any(type(item) is Kind and item.shard is not None for item in items)
         """Whether the memory of some rank has another shape than its array."""
         on = [rank.rank * mesh.heap.stride for rank in mesh.local]
-        self.apart = [0] * len(on) if self.private else on
+        self._apart = [0] * len(on) if self.private else on
         """How far behind what the kernel is told a rank's memory is: of what others reach, it is told rank 0's."""
         shifts = on if self.private else [0] * len(on)
         if self._listed:
@@ -105,6 +110,13 @@ class _Like:
         else:
             each = [list(enumerate(shifts if self._items[0][0] else [0]))]
         self.places: Sequence[Place] = [(self.name, ranks) for ranks in each]
+        self.where: list[tuple[int, int, int, int]] = []
+        """Of each rank the number of its pointer, its position, what is added, and how far behind its memory is."""
+
+    def number(self, first: int) -> None:
+        """Its pointers are those from `first` on."""
+        for number, (_, each) in enumerate(self.places, first):
+            self.where += [(number, rank, shift, self._apart[rank]) for rank, shift in each]
 
     def bytes(self, given: Any, dims: dict[str | int, int]) -> int | None:
         """The bytes of each array, if they fit; adds their dimensions to those that are known."""
@@ -112,10 +124,17 @@ class _Like:
         if type(items) is not tuple or len(items) != len(self._items) or self._uneven:
             return None
         before, size = None, 0
-        for item, alike in zip(items, self._items, strict=True):
-            if (type(item) is not tuple and type(item) is not Kind) or _alike(item) != alike:
-                return None
-            form: tuple[Any, Any] = _shape(item)
+        for item, (of_mesh, alike) in zip(items, self._items, strict=True):
+            form: tuple[Any, Any]
+            if of_mesh:
+                if type(item) is not Kind or _alike(item) != (of_mesh, alike):
+                    return None
+                form = item.shape, None
+            else:
+                found = cast("tuple[Any, ...]", item)
+                if type(item) is not tuple or found[3:] != alike or found[0]:
+                    return None
+                form = found[1], found[2]
             if form != before:
                 count = self._bytes(form[0], form[1], dims) if before is None else None
                 if count is None:
@@ -127,14 +146,14 @@ class _Like:
         return given if self._listed else (given,)
 
     def _bytes(self, shape: Sequence[int], strides: Sequence[int] | None, dims: dict[str | int, int]) -> int | None:
-        if len(shape) != len(self.dims):
+        names, count = self.dims, self._size
+        if len(shape) != len(names):
             return None
-        count = self._size
         for axis in range(len(shape) - 1, -1, -1):
             extent = shape[axis]
             if (strides is not None and strides[axis] * self._size != count) or not 1 <= extent <= LONGEST:
                 return None
-            if dims.setdefault(self.dims[axis], extent) != extent:
+            if dims.setdefault(names[axis], extent) != extent:
                 return None
             count *= extent if axis != self._shard else shard_length(extent, self._ranks)
         return count
@@ -144,12 +163,7 @@ def _alike(item: Any) -> tuple[bool, tuple[Any, ...]]:
     """Whether a fingerprint is that of an array of a mesh, and what others must have in common with it."""
     if type(item) is Kind:
         return True, (item.heap, item.dtype, item.layout, item.shard, item.zigzag)
-    return False, (item[3:], not item[:1] or item[0])
-
-
-def _shape(item: Any) -> tuple[Any, Any]:
-    """Shape and strides of a fingerprint; an array of a mesh has no gaps."""
-    return (item.shape, None) if type(item) is Kind else (item[1], item[2])
+    return False, item[3:]
 
 
 def _number(given: Any, dtype: str) -> int | float | None:

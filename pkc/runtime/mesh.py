@@ -35,7 +35,7 @@ from pkc.runtime.faults import Faults
 from pkc.runtime.heap import Heap
 from pkc.runtime.offsets import ALIGNMENT
 from pkc.runtime.rank import Rank, Side
-from pkc.runtime.turns import Turns, handle_of
+from pkc.runtime.turns import Turns, handles_of
 from pkc.targets.arch import QUEUES, hardware_queues
 
 _ZEROED = 16 << 20
@@ -196,9 +196,9 @@ class Mesh:
         if given is None:
             return local, None
         if not isinstance(given, list | tuple):
-            one = handle_of(given)
-            return ([one], None) if len(local) == 1 else (local, one)
-        several = [handle_of(item) for item in cast("Sequence[Any]", given)]
+            one = handles_of([given])
+            return (one, None) if len(local) == 1 else (local, one[0])
+        several = handles_of(cast("Sequence[Any]", given))
         if len(several) != len(local):
             raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None

@@ -78,7 +78,9 @@ class Plan:
             return True
         if not before:
             return False
-        if any(pointers[number] != before[number] for number in self.fixed) or not self._apart(pointers):
+        if self.fixed and any(pointers[number] != before[number] for number in self.fixed):
+            return False
+        if not self._apart(pointers):
             return False
         self._pointers = []  # after an interrupt on the way, nobody knows what is where
         api = self._form.mesh.driver.api

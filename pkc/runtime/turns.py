@@ -17,21 +17,23 @@ _LEGACY = 1
 """Handles up to this one are the driver's own default stream."""
 
 
-class Borrowed(int):
-    """The handle of a stream that may be destroyed at any time, after which the driver crashes if it is asked for it,
-    or another stream has this handle. Those of torch and of a mesh last."""
-
-    __slots__ = ()
+class Borrowed(list[int]):
+    """Handles of streams of which some may be destroyed at any time, after which the driver crashes if it is asked for
+    them, or other streams have these handles. Those of torch and of a mesh last."""
 
 
-def handle_of(stream: Any) -> int:
-    """The handle of a stream: an integer, a torch stream, or anything with `__cuda_stream__`."""
-    handle = getattr(stream, "cuda_stream", None)
-    if handle is not None and type(stream).__name__ != "ExternalStream":
-        return handle
-    if handle is None:
-        handle = int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream)
-    return handle if handle <= _LEGACY else Borrowed(handle)
+def handles_of(streams: Sequence[Any]) -> list[int]:
+    """The handles of streams, `Borrowed` if some are: integers, torch streams, or anything with `__cuda_stream__`."""
+    found: list[int] = []
+    borrowed = False
+    for stream in streams:
+        handle = getattr(stream, "cuda_stream", None)
+        lasts = handle is not None and type(stream).__name__ != "ExternalStream"
+        if handle is None:
+            handle = int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream)
+        found.append(handle)
+        borrowed = borrowed or not (lasts or handle <= _LEGACY)
+    return Borrowed(found) if borrowed else found
 
 
 class Turns:
@@ -50,7 +52,7 @@ class Turns:
     def take(self, streams: Sequence[int], current: Any) -> Any:
         """Let what is launched next on these streams begin when the last launch has ended. `current` is the driver's
         current context; returns which one is then."""
-        borrowed = Borrowed in map(type, streams)
+        borrowed = type(streams) is Borrowed
         self._notes = False
         if streams == self._last and not borrowed and not self._noted:
             return current

@@ -11,6 +11,7 @@ from typing import Any
 
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
+from pkc.frontend.tree import Program
 from pkc.location import NOWHERE
 from pkc.runtime.arrays import Array, ArrayLayout, memory_shape
 from pkc.runtime.element import ELEMENTS, element_name
@@ -68,8 +69,9 @@ class Place:
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
         self.loaded: dict[Artifact, LoadedKernel] = {}
-        self.chosen: dict[object, LoadedKernel] = {}
-        """The loaded kernels, by kernel and the dimensions that a schedule was chosen for."""
+        self.chosen: dict[object, tuple[Program, LoadedKernel]] = {}
+        """The loaded kernels, by the place of the program, which stays, and the dimensions that a schedule was chosen
+        for."""
         self.sizes: dict[object, Any] = {}
         """What operators have prepared, by kernel and sizes."""
         self._ranges: dict[tuple[int, int], int] = {}

@@ -32,15 +32,16 @@ def loaded(
     constants: Mapping[str, int | float] | None = None,
     schedule: Mapping[str, str] | None = None,
 ) -> LoadedKernel:
-    """A kernel with the schedule for these dimensions, beside what `schedule` says, loaded once."""
+    """A kernel with the schedule for these dimensions, beside what `schedule` says, loaded once for the program, which
+    is known by its place in memory: its parts are many."""
     known, said = constants or {}, schedule or {}
-    key = program, *dims.values(), *known.items(), *said.items()
+    key = id(program), *dims.values(), *known.items(), *said.items()
     if key not in place.chosen:
         artifact = artifact_for(program, dims=dims, ranks=place.mesh.ranks, constants=known, schedule=said)
         if artifact not in place.loaded:
             place.loaded[artifact] = LoadedKernel(artifact, place.mesh)
-        place.chosen[key] = place.loaded[artifact]
-    return place.chosen[key]
+        place.chosen[key] = program, place.loaded[artifact]
+    return place.chosen[key][1]
 
 
 class Launch:
