@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -68,14 +67,14 @@ def _interrupts_later() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
-    come: list[tuple[int, FrameType | None]] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: come.append((number, frame)))
+    come: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: come.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if come and callable(before):
-            before(*come[0])
+        if come:
+            signal.raise_signal(signal.SIGINT)  # also where nothing handles it, and the process ends
 
 
 def _leave_interrupts() -> None:

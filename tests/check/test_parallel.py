@@ -73,3 +73,13 @@ def test_a_process_that_has_just_been_started_is_ended_too(monkeypatch: pytest.M
     for process in left:
         process.kill()
     assert left == []
+
+
+def test_an_interrupt_that_nothing_handles_ends_the_process() -> None:
+    process = os.fork()
+    if not process:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        with parallel._interrupts_later():
+            signal.raise_signal(signal.SIGINT)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGINT
