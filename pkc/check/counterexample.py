@@ -89,7 +89,7 @@ def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
 
 def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
     """Simulate every order of a small instance; at most `most` runs for each number of CTAs."""
-    baseline = instance(tile, ranks, small_dims(tile.kernel, ranks))
+    baseline = instance(tile, ranks, small_dims(tile.kernel, ranks, few_tasks=True))
     explored: list[Explored] = []
     for ctas in CTAS:
         explored.append(Trials(roles.kernel, baseline).explore(ctas, most))
@@ -151,7 +151,7 @@ def _replayed(trials: Trials, roles: Compiled, baseline: Baseline, trial: Trial 
 
 def _smaller(tile: Compiled, baseline: Baseline) -> Iterator[Baseline]:
     for ranks in range(min(2, baseline.ranks), baseline.ranks + 1):
-        yield instance(tile, ranks, small_dims(tile.kernel, ranks))
+        yield instance(tile, ranks, small_dims(tile.kernel, ranks, few_tasks=True))
 
 
 def _attempts(trials: Trials, most: int) -> Iterator[Trial | Replay]:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from xdsl.dialects import arith
 
 from pkc.dialect.access import LoadOp, ReadOp, StoreOp, array_type
-from pkc.dialect.coordinates import BlockPositionOp, DimOp, RankOp, RingPeerOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.coordinates import BlockCountOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, PGLType
 from pkc.sim.program import Program
 
+MANY = 64
+"""An instance with so many tasks along one dimension is too large for every order of it."""
 
-def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
+
+def small_dims(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict[str, int]:
     """A size for each run-time dimension: two blocks, the second of one position; of a sharded one two for each rank,
     but one for the last, so that ranks have different numbers of blocks; 1 for a dimension that has neither blocks nor
     shards. As many more as are taken off: of offsets, of which sequences have one less. As many as there are parts of
     another dimension, of one with an element for each. At least as many as the numbers that the program names, and as
-    there are ranks where their numbers are indices."""
+    there are ranks where their numbers are indices. With `few_tasks`, a dimension of which the largest
+    blocks are as long as many tasks has two of these tasks, and one such block."""
     blocks, sharded, taken, named = _blocks(kernel), _sharded(kernel), _taken(kernel), _named(kernel, ranks)
+    for dim, extent in _tasks(kernel).items() if few_tasks else ():
+        blocks[dim] = extent if blocks.get(dim, 0) >= MANY * extent else blocks.get(dim, 0)
     sizes = {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
     sizes = {dim: max(size, named.get(dim, 0)) for dim, size in sizes.items()}
     sizes = {dim: size + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
@@ -39,6 +45,17 @@ def _blocks(kernel: KernelOp) -> dict[str, int]:
             kind = value.type
             if isinstance(kind, BlockType) and isinstance(kind.of, str):
                 found[kind.of] = max(found.get(kind.of, 1), kind.extent)
+    return found
+
+
+def _tasks(kernel: KernelOp) -> dict[str, int]:
+    """The positions of the smallest blocks of which each is a task; 1 where each element is."""
+    found: dict[str, int] = {}
+    for count in (count.owner for op in kernel.walk() if isinstance(op, TasksOp) for count in op.counts):
+        if isinstance(count, DimOp):
+            found[count.dim.data] = 1
+        elif isinstance(count, BlockCountOp) and isinstance(count.block.of, str):
+            found[count.block.of] = min(found.get(count.block.of, count.block.extent), count.block.extent)
     return found
 
 

@@ -175,6 +175,26 @@ def test_scales_of_parts_are_as_many_as_these():
     assert small_dims(kernel, ranks=1) == {"M": 257, "K": 129, "N": 129, "G": 2, "H": 2}
 
 
+@pytest.mark.parametrize(("count", "two"), [('pk.dim "M"', 2), ("pk.block_count <M by 8>", 9)])
+def test_few_tasks_of_a_dimension_with_long_blocks(count: str, two: int) -> None:
+    module = parse(f"""
+pk.kernel @shares(%S: !pk.private<[M, N], f32> {{pk.name = "S"}}) {{
+  %tasks = {count}
+  %long = pk.block_count <M by 1024>
+  %short = pk.block_count <N by 16>
+  pk.tasks (%i) in (%tasks) {{
+  }}
+  pk.tasks (%j) in (%short) {{
+  }}
+  %zero = arith.constant 0 : index
+  %m = pk.block[%zero] : !pk.block<M by 1024>
+  %n = pk.block[%zero] : !pk.block<N by 512>
+}}""")
+    kernel = find_kernel(module, None)
+    assert small_dims(kernel, ranks=2) == {"M": 1025, "N": 513}
+    assert small_dims(kernel, ranks=2, few_tasks=True) == {"M": two, "N": 513}
+
+
 def test_numbers_that_a_program_names_are_never_too_large():
     module = parse("""
 pk.kernel @tables(%few: !pk.private<[E], i32> {pk.name = "few"}, %each: !pk.private<[R], i32> {pk.name = "each"}) {
