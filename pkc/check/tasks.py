@@ -6,6 +6,8 @@ from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 
+from xdsl.ir import Operation
+
 from pkc.check import static_errors as errors
 from pkc.check.trace import Visit, WarpRole
 from pkc.diagnostics import Diagnostic
@@ -69,14 +71,15 @@ def _same(
     rank: int, cta: int, one: WarpRole, other: WarpRole, passing: Mapping[TasksOp, int | None]
 ) -> Iterator[Diagnostic]:
     """Compare the tasks of two roles of a CTA that go through channels, in the phases or sets in which both have
-    some.
+    some, and if one has none here in those in which both may.
 
     An index that only one of the two reorders is not compared. A role that has no tasks passes on what all tasks share.
     """
     both = [[visit for visit in warp_role.visits if visit[0] in passing] for warp_role in (one, other)]
     ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
-    if not ours or not theirs:
-        return
+    if bool(ours) != bool(theirs):
+        alike = _phases(one.role) & _phases(other.role)
+        both = [[visit for visit in visits if passing[visit[0]] in alike] for visits in both]
     if ours != theirs and ours & theirs:
         both = [[visit for visit in visits if passing[visit[0]] in ours & theirs] for visits in both]
     if any(PART in visit[0].attributes for visits in both for visit in visits):
@@ -96,11 +99,17 @@ def _same(
 
 def _shared_parts(one: RoleOp, other: RoleOp) -> set[int]:
     """The sets of tasks of an author in which both of two roles pass tiles on, or get some."""
-    parts = [
-        {number_on(op, PART) for op in role.walk() if isinstance(op, TasksOp) and _passes_on(op)}
-        for role in (one, other)
-    ]
+    parts = [{number_on(op, PART) for op in role.walk() if _is_passing(op)} for role in (one, other)]
     return {part for part in parts[0] & parts[1] if part is not None}
+
+
+def _phases(role: RoleOp) -> set[int | None]:
+    """The phases in which a role passes tiles on or gets some, in whatever CTA."""
+    return {phase_of(op) for op in role.walk() if _is_passing(op)}
+
+
+def _is_passing(op: Operation) -> bool:
+    return isinstance(op, TasksOp) and _passes_on(op)
 
 
 def _passes_on(tasks: TasksOp) -> bool:

@@ -12,7 +12,7 @@ from xdsl.parser import Parser
 from pkc.check.static import check_statically
 from pkc.dialect import coordinates, counters, program, roles
 from pkc.dialect.pk import context
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.driver.compiler import load
 from pkc.passes.build import constant
 from pkc.passes.roles.signal_counts import count_findings, counted
@@ -96,6 +96,18 @@ def test_roles_with_other_orders() -> None:
     rotate.operands = [rotate.index, further.result, rotate.count]
     assert findings(broken, ranks=1)[0].splitlines()[0] == (
         "error[PK486]: loader and storer of CTA 0 of rank 0 run different tasks: [1, 0] and [0, 0], after 0"
+    )
+
+
+def test_a_role_that_leaves_out_all_tasks() -> None:
+    """As many as there are, which are none here: its text has some that pass tiles on."""
+    broken = kernel("gemm")
+    tasks = only(broken, TasksOp, "loader")
+    none = constant(0)
+    insert(tasks, none)
+    tasks.operands[0].replace_all_uses_with(none.result)
+    assert findings(broken, ranks=1)[0].splitlines()[0] == (
+        "error[PK486]: loader and consumer of CTA 0 of rank 0 run different tasks: none and [0, 0], after 0"
     )
 
 
