@@ -134,7 +134,10 @@ def _check(name: str, op: AccumulateOp) -> None:
         raise _refused(name, op, "which tiles a rank contributes to depends on the rank")
     if not isinstance(op.parent_op(), TasksOp):
         raise _refused(name, op, "it stands in a loop or branch")
-    if not all(map(covers, op.indices, array_type(op.array).dimensions)):
+    indices = {index for tasks in enclosing_tasks(op) for index in tasks.body.block.args}
+    reached = [index for at in op.indices for index in sources([at]) & indices]
+    diagonal = len(set(reached)) < len(reached)
+    if diagonal or not all(map(covers, op.indices, array_type(op.array).dimensions)):
         raise _refused(name, op, "some tiles of it may get no contribution")
 
 
