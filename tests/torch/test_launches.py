@@ -47,3 +47,20 @@ def test_other_tensors_beside_an_array_that_stays(monkeypatch: pytest.MonkeyPatc
     assert len(api.launches) == 4
     assert len(prepared) == 1
     assert {each.stream for each in api.launches} == {70}
+
+
+def test_what_is_prepared_is_launched_before_another_thread_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch, ranks=1)
+    (tensor,) = arguments.pop("A")
+    launch = _module(monkeypatch).Launch(kernel, "A", arguments)
+    start = kernel.launch
+
+    def after_another(*given: object) -> None:
+        monkeypatch.setattr(kernel, "launch", start)
+        launch(replace(tensor, address=FIRST_POINTER + 64))
+        start(*given)
+
+    monkeypatch.setattr(kernel, "launch", after_another)
+    launch(tensor)
+    shifts = [api.encoded[each.struct[128] - 1]["address"] - FIRST_POINTER for each in api.launches]
+    assert shifts == [64, 0]
