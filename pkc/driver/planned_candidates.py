@@ -24,7 +24,7 @@ from pkc.frontend.schedule import TILE, from_options, schedule_attr
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
-from pkc.passes.roles.remote_accesses import ALL_REDUCE, in_packets, is_one_shot
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, chooses_one_shot, in_packets
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
 from pkc.passes.tile.order_scatters import OrderScatters
@@ -90,7 +90,7 @@ def in_one_shot(
     """The candidates whose sums each rank adds up itself, if there are sums that all ranks get."""
     base, *_ = tiles = candidates(program, kernel, constants, schedule, target)
     one_shot = _replanned(base, {ALL_REDUCE: "one_shot"}).kernel
-    if not any(isinstance(op, AccumulateOp) and is_one_shot(one_shot, op) for op in one_shot.walk()):
+    if not any(isinstance(op, AccumulateOp) and chooses_one_shot(one_shot, op) for op in one_shot.walk()):
         return []
     return [_replanned(one, {ALL_REDUCE: "one_shot"}) for one in tiles]
 

@@ -155,6 +155,16 @@ kernel k(X: f32[M, N], Y: f32[M, N].symmetric(), go: signal[ranks], done: signal
     "pk-plan-overlap": [
         (
             """
+kernel k(X: f32[M, 16], S: f32[1].replicate()):
+    for m in tasks(blocks(M, 16)):
+        S[0] += rowsum(rowsum(X[m, :]))
+""",
+            "all_reduce=one_shot",
+            1,
+            "pk.kernel: `all_reduce=one_shot` changes nothing: no owner sends a sum to all ranks",
+        ),
+        (
+            """
 kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
     for l, n in tasks(L, blocks(N, 16)):
         acc = zeros(f32, n)
@@ -244,6 +254,17 @@ kernel k(C: i32[M].shard(0, zigzag=True)):
         ),
     ],
     "pk-stage-sums": [
+        (
+            """
+kernel k(X: f32[M, 64], S: f32[64].replicate()):
+    for m in tasks(blocks(M, 16)):
+        S[:] += rowsum(X[m, :].T)
+""",
+            "",
+            3,
+            "pk.accumulate: every rank gets all contributions and adds them up, with no owner: no index of `S` goes"
+            " through blocks of a dimension that is no constant",
+        ),
         (
             SUM.format(layout="shard(0)", rows=48),
             "",

@@ -29,8 +29,8 @@ from pkc.passes.roles.remote_accesses import (
     Sum,
     address,
     array_name,
+    chooses_one_shot,
     idle_tasks,
-    is_one_shot,
     plan,
     planned,
     remote_reads,
@@ -148,7 +148,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
         what = "no operand comes from other ranks" if accesses else "nothing goes from rank to rank"
         missed(PlanOverlap.name, kernel, f"`{key}` changes nothing: {what}")
     summed = [op for op in accesses if isinstance(op, AccumulateOp)]
-    if _wanted(kernel, ALL_REDUCE) == "one_shot" and not any(is_one_shot(kernel, op) for op in summed):
+    if _wanted(kernel, ALL_REDUCE) == "one_shot" and not any(chooses_one_shot(kernel, op) for op in summed):
         missed(PlanOverlap.name, kernel, f"`{ALL_REDUCE}=one_shot` changes nothing: no owner sends a sum to all ranks")
     kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(accesses))
 

@@ -184,7 +184,13 @@ def is_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
         return False
     if divided_along(op) is None:
         return planned(op) != "copy_engine"
-    return kernel.schedule.get(ALL_REDUCE) == StringAttr("one_shot") and planned(op) == "inter_sm"
+    return chooses_one_shot(kernel, op)
+
+
+def chooses_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
+    """Whether it is the schedule that lets every rank add up every tile itself, which owners could."""
+    wanted = kernel.schedule.get(ALL_REDUCE) == StringAttr("one_shot") and planned(op) == "inter_sm"
+    return wanted and is_pgl(op.array, Layout.Replicate) and divided_along(op) is not None
 
 
 def divided_along(op: AccumulateOp) -> int | None:

@@ -109,6 +109,9 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     one_shot = is_one_shot(kernel, op)
     if split is None and not one_shot:
         raise _refused(name, op, "the dimension to divide among its owners has no blocks")
+    if split is None and any(dim != 1 for dim in kind.dimensions):
+        why = f"no index of `{name}` goes through blocks of a dimension that is no constant"
+        missed(StageSums.name, op, f"every rank gets all contributions and adds them up, with no owner: {why}")
     if split is not None and is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
         follow_shards(kernel, block_type(block_of(indices[split])).of)
     dims = (*(2,) * in_packets(op), RANKS, *kind.dimensions)
