@@ -12,11 +12,12 @@ _HALF = Rate(2.0)
 """CUDA C++ Programming Guide, Throughput of Native Arithmetic Instructions: 64 in a cycle of an SM. So are conversions
 to 16 and 8 bits, but of two elements at once."""
 
+_AT_HALF = ("max", "min", "compare", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")
 _SINGLE = ("neg", "abs", "add", "sub", "mul", "not", "and", "or", "select", "cast", "clip")
 
 _RATES: dict[str, Rate] = {
     **{f"pk.{name}": _ONE for name in _SINGLE},
-    **{f"pk.{name}": _HALF for name in ("max", "min", "compare")},
+    **{f"pk.{name}": _HALF for name in _AT_HALF},
     # Counted in the machine code of their instructions, without slow paths.
     "pk.exp2": Rate(0, 1, _COUNTED),
     "pk.exp": Rate(8, 1, _COUNTED),
