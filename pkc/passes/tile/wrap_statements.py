@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import groupby
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -16,6 +19,9 @@ from pkc.passes.kernel_pass import KernelPass
 
 _WRITES = (StoreOp, AccumulateOp, ScatterAccumulateOp)
 _READS = (LoadOp, GatherOp, ReadOp, ReduceOp)
+
+_Reads: TypeAlias = dict[Operation, dict[SSAValue, int]]
+"""Of operations, the arrays that their results follow from, and the place where each is read first."""
 
 
 class WrapStatements(KernelPass):
@@ -52,15 +58,18 @@ class WrapStatements(KernelPass):
     name = "pk-wrap-statements"
 
     def run(self, kernel: KernelOp) -> None:
-        if kernel.roles or phases(kernel):
-            return
         block = kernel.body.block
-        if not all(isinstance(op, TasksOp) or _can_move(op) for op in block.ops) or not _can_wrap(list(block.ops)):
+        ops = list(block.ops)
+        if kernel.roles or phases(kernel) or not all(isinstance(op, TasksOp) or _can_move(op) for op in ops):
             return
-        for run in _runs(list(block.ops)):
+        reads = _first_reads(ops)
+        if not _can_wrap(ops, reads):
+            return
+        for run in _runs(ops):
             _wrap(run)
+        places = {op: place for place, op in enumerate(ops)}
         for tasks in [op for op in block.ops if isinstance(op, TasksOp)]:
-            _read_inside(tasks)
+            _read_inside(tasks, sorted(_needed(tasks, reads), key=places.__getitem__))
         for op in reversed(list(block.ops)):
             if not isinstance(op, TasksOp) and not any(result.first_use for result in op.results):
                 op.detach()
@@ -75,24 +84,26 @@ def _can_move(op: Operation) -> bool:
     )
 
 
-def _can_wrap(ops: Sequence[Operation]) -> bool:
+def _can_wrap(ops: Sequence[Operation], reads: _Reads) -> bool:
     """Whether all that tasks need from before them can be read in them: nothing of it is written in between."""
-    runs = [set(run) for run in _runs(ops)]
+    written: dict[SSAValue, list[int]] = {}
     for place, op in enumerate(ops):
+        for array in _writes(op):
+            written.setdefault(array, []).append(place)
+    runs = [(ops.index(run[0]), set(run)) for run in _runs(ops)]
+    around_of = {op: run for run in runs for op in run[1]}
+    for place, op in enumerate(ops):
+        start, around = around_of.get(op, (place, set[Operation]()))
         if isinstance(op, TasksOp):
-            if any(_reads(made) for made in _needed(op.counts)):
+            if _merged(op.counts, reads):
                 return False
-            needed = _needed(_used(op))
-        elif _writes(op):
-            around = next(run for run in runs if op in run)
-            if any(use.operation not in around for result in op.results for use in result.uses):
-                return False
-            needed = [made for made in _needed(_used(op)) if made not in around]
-        else:
+        elif not _writes(op):
             continue
-        for made in needed:
-            between = ops[ops.index(made) + 1 : place + 1]
-            if _reads(made) & {array for other in between for array in _writes(other)}:
+        elif any(use.operation not in around for result in op.results for use in result.uses):
+            return False
+        for array, first in _merged(_used(op), reads).items():
+            later = bisect_right(places := written.get(array, []), first)
+            if first < start and later < len(places) and places[later] <= place:
                 return False
     return True
 
@@ -103,34 +114,46 @@ def _writes(op: Operation) -> set[SSAValue]:
     return {value for inner in changing for value in inner.operands if isinstance(value.type, PrivateType | PGLType)}
 
 
-def _reads(op: Operation) -> set[SSAValue]:
-    """The arrays that an operation reads."""
-    return {inner.array for inner in op.walk() if isinstance(inner, _READS)}
-
-
 def _used(op: Operation) -> list[SSAValue]:
     """The values from outside that an operation, or what is in it, uses."""
     return [value for inner in op.walk() for value in inner.operands if not defined_in(value, op)]
 
 
-def _needed(values: Sequence[SSAValue]) -> list[Operation]:
-    """The operations beside tasks that values are computed by, each behind what it needs itself."""
-    found: dict[Operation, None] = {}
-    for value in values:
-        made = value.owner
-        if isinstance(made, Operation):
-            found |= dict.fromkeys((*_needed(_used(made)), made))
-    return list(found)
+def _first_reads(ops: Sequence[Operation]) -> _Reads:
+    """Of each operation beside tasks, the arrays that its results follow from, and where each is read first."""
+    found: _Reads = {}
+    for place, op in enumerate(ops):
+        own = {inner.array: place for inner in op.walk() if isinstance(inner, _READS)}
+        found[op] = own | _merged(_used(op), found)
+    return found
+
+
+def _merged(values: Sequence[SSAValue], reads: _Reads) -> dict[SSAValue, int]:
+    """The arrays that values follow from, and where each is read first."""
+    found: dict[SSAValue, int] = {}
+    for made in _makers(values):
+        for array, place in reads[made].items():
+            found[array] = min(place, found.get(array, place))
+    return found
+
+
+def _makers(values: Sequence[SSAValue]) -> set[Operation]:
+    return {value.owner for value in values if isinstance(value.owner, Operation)}
+
+
+def _needed(tasks: TasksOp, reads: _Reads) -> set[Operation]:
+    """The operations from before tasks that what they use follows from, as far as arrays are read for it."""
+    found, waiting = set[Operation](), list[Operation]([tasks])
+    while waiting:
+        new = {made for made in _makers(_used(waiting.pop())) if reads.get(made)} - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _runs(ops: Sequence[Operation]) -> list[list[Operation]]:
     """The operations between tasks, where they write."""
-    runs: list[list[Operation]] = [[]]
-    for op in ops:
-        if isinstance(op, TasksOp):
-            runs.append([])
-        else:
-            runs[-1].append(op)
+    runs = [list(run) for is_tasks, run in groupby(ops, lambda op: isinstance(op, TasksOp)) if not is_tasks]
     return [run for run in runs if any(map(_writes, run))]
 
 
@@ -150,24 +173,16 @@ def _wrap(run: Sequence[Operation]) -> None:
             op.erase()
 
 
-def _read_inside(tasks: TasksOp) -> None:
+def _read_inside(tasks: TasksOp, needed: Sequence[Operation]) -> None:
     """Let tasks read, and compute of that, what they use from before them."""
     known: dict[SSAValue, SSAValue] = {}
-    body, copies = tasks.body.block, list[Operation]()
-    inside = set[Operation]()
-    for op in _needed(_used(tasks)):
-        if _reads(op) or any(value in known for value in _used(op)):
-            copies.append(copy_of(op, known))
-            known |= zip(op.results, copies[-1].results, strict=True)
-            inside.add(op)
-    first = body.first_op
+    first = tasks.body.block.first_op
     assert first is not None
-    for copy in copies:
-        body.insert_op_before(copy, first)
-    for old, new in known.items():
-        for use in [use for use in old.uses if _is_in(use.operation, tasks) and use.operation not in copies]:
-            use.operation.operands[use.index] = new
-
-
-def _is_in(op: Operation, tasks: TasksOp) -> bool:
-    return tasks.is_ancestor(op) and op is not tasks
+    for op in needed:
+        copy = copy_of(op, known)
+        tasks.body.block.insert_op_before(copy, first)
+        known |= zip(op.results, copy.results, strict=True)
+    for inner in tasks.body.walk():
+        for place, value in enumerate(inner.operands):
+            if value in known:
+                inner.operands[place] = known[value]
