@@ -26,6 +26,7 @@ from tests.gpu.lengths import Dims, Sizes
 from tests.gpu.programs import (
     ADDITION,
     COLLECTIVES,
+    COMBINED,
     COPY,
     ELEMENTWISE,
     EPILOGUE,
@@ -293,6 +294,8 @@ def _by_tables() -> Iterator[Case]:
         for form, text in forms.items():
             settings = order | ({"tile_N": "64"} if form == "f32" else {})
             yield Case(f"moe_combine {form}{said}", text, lengths.few(lengths.combined), settings)
+    for form, text in COMBINED.items():
+        yield Case(f"moe_combine {form}", text, lengths.few(lengths.combined))
     yield Case("grouped_gemm", "grouped_gemm", lengths.grouped, alone=True)
     for name in ("all_reduce", "reduce_scatter", "gemm_ar", "gemm_rs"):
         sizes = lengths.few(lengths.matrices() if name.startswith("gemm") else lengths.collective)

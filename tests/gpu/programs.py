@@ -84,6 +84,27 @@ kernel matmuls(count: i32[E], end: i32[E], A: bf16[E, M, K], B: bf16[E, K, N], C
             C[e, m, n] = acc
 """,
 }
+_COMBINE = """\
+kernel combine(Y: bf16[E, P, N], rows: i32[E, P], weight: f32[E, P], count: i32[E], O: bf16[T, N].shard(0)):
+"""
+COMBINED = {
+    "in loops": f"""\
+{_COMBINE}\
+    for n in tasks(blocks(N, 256)):
+        for e in range(E):
+            for p in blocks(P, 128, stop=count[e]):
+                O[rows[e, p], n] += Y[e, p, n] * weight[e, p]
+""",
+    "in branches": f"""\
+{_COMBINE}\
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 128, stop=count[e]), blocks(N, 256)):
+            if count[e] > 40:
+                O[rows[e, p], n] += Y[e, p, n] * weight[e, p]
+""",
+}
+"""Sums into rows of a table that are repeated, or left out."""
+
 COPY = """\
 kernel copy(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, {rows}), blocks(N, {columns})):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -63,11 +64,12 @@ def in_order(values: Any, rows: Any, count: Any, kind: str) -> Any:
     return total.astype(NUMPY[kind])
 
 
-def check(text: str, case: str, ranks: int, kind: str, layout: str) -> None:
+def check(text: str, case: str, ranks: int, kind: str, layout: str, added: Callable[[Any], Any] = np.array) -> None:
+    """That each level gives the bits of `in_order`, where of each list so many entries are `added`."""
     program = parse_text(Source("k.pk", text.format(kind=kind, layout=layout).lstrip()))
     rows, count = tables(case, ranks)
     values = np.random.default_rng(4).standard_normal((ranks, E, P, N), dtype=np.float32).astype(NUMPY[kind])
-    expected = in_order(values, rows, count, kind)
+    expected = in_order(values, rows, added(count), kind)
     for level in ("tile", "roles"):
         module = compile_program(program, level=level).module  # pyright: ignore[reportArgumentType]
         inputs = {"Y": values, "rows": rows, "count": count}
@@ -83,6 +85,39 @@ def test_tables(case: str) -> None:
 @pytest.mark.parametrize(("ranks", "layout"), [(1, "shard(0)"), (3, "shard(0)"), (3, "shard(1)"), (2, "replicate()")])
 def test_layouts(ranks: int, layout: str) -> None:
     check(COMBINE, "drawn", ranks, "f32", layout)
+
+
+HEAD = "kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{layout}):\n"
+NESTED = {
+    "loops over the table and its blocks": """
+    for n in tasks(blocks(N, 16)):
+        for e in range(E):
+            for p in blocks(P, 16, stop=count[e]):
+                O[rows[e, p], n] += Y[e, p, n]
+""",
+    "a loop over columns": """
+    for e in tasks(E):
+        for p in tasks(blocks(P, 16, stop=count[e])):
+            for n in blocks(N, 16):
+                O[rows[e, p], n] += Y[e, p, n]
+""",
+    "branches": """
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 16, stop=count[e]), blocks(N, 16)):
+            if count[e] < 12:
+                x = 0
+            else:
+                if start(p) < 16:
+                    O[rows[e, p], n] += Y[e, p, n]
+""",
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("form", NESTED)
+def test_loops_and_branches(form: str, ranks: int) -> None:
+    added = (lambda count: np.where(count < 12, 0, np.minimum(count, 16))) if form == "branches" else np.array
+    check(HEAD + NESTED[form].lstrip("\n"), "drawn", ranks, "f32", "shard(0)", added)
 
 
 def test_a_rank_without_rows_reads_the_table() -> None:
@@ -108,9 +143,6 @@ def test_candidates_are_planned_as_they_are_compiled() -> None:
 
 ROWS = "kernel k(Y: {y}, rows: i32[P], O: {o}):\n"
 REFUSED = {
-    "the statement stands in a loop or branch": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
-    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
-    + "        if start(p) > 0:\n            O[rows[p], n] += Y[p, n]\n",
     "the table comes out of a loop or branch": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
     + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        d = 0\n"
     + "        if start(p) > 0:\n            d = 1\n        O[rows[p] + d, n] += Y[p, n]\n",
@@ -126,7 +158,7 @@ REFUSED = {
     + "    for p, n in tasks(blocks(P, 16, start=rows[0]), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
     "some columns of a row may get no contribution": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
     + "    for p, n in tasks(blocks(P, 16), blocks(N, 16, stop=rows[0])):\n        O[rows[p], n] += Y[p, n]\n",
-    "what the table names differs from column to column": ROWS.format(y="f32[P, H, N]", o="f32[T, H, N].shard(0)")
+    "which rows are added to differs from column to column": ROWS.format(y="f32[P, H, N]", o="f32[T, H, N].shard(0)")
     + "    for p, h, n in tasks(blocks(P, 16), H, blocks(N, 16)):\n        O[rows[p] + h, h, n] += Y[p, h, n]\n",
     "the number of tasks is not that of a dimension": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
     + "    for e, p, n in tasks(rows[0], blocks(P, 16), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
@@ -140,14 +172,27 @@ REFUSED = {
 }
 
 
+IN_A_LOOP = ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)") + (
+    "    for i in range(3):\n        for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
+    "            O[rows[p], n] += Y[p, n]\n"
+)
+
+
+def _said(text: str) -> list[str]:
+    remarks = compile_program(parse_text(Source("k.pk", text)), level="tile").remarks
+    return [remark.reason for remark in remarks if remark.step == "pk-order-scatters"]
+
+
+def test_tasks_in_a_loop_are_not_repeated_for_the_tables() -> None:
+    reason = "its tasks stand in a loop or branch"
+    assert _said(IN_A_LOOP) == [f"rows are added to `O` one by one, in no order: {reason}"]
+
+
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_has_no_order_says_why(reason: str) -> None:
-    program = parse_text(Source("k.pk", REFUSED[reason]))
-    remarks = compile_program(program, level="tile").remarks
-    said = [remark.reason for remark in remarks if remark.step == "pk-order-scatters"]
-    assert f"rows are added to `O` one by one, in no order: {reason}" in said
+    assert f"rows are added to `O` one by one, in no order: {reason}" in _said(REFUSED[reason])
     with pytest.raises(PkcError) as raised:
-        compile_program(program, level="machine")
+        compile_program(parse_text(Source("k.pk", REFUSED[reason])), level="machine")
     refused = [str(found) for found in raised.value.diagnostics]
     assert any(f"into rows picked by a table: {reason}" in text for text in refused)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import BlockArgument, SSAValue
 
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp
@@ -16,19 +18,19 @@ def block_of(index: SSAValue) -> SSAValue:
     return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
 
 
-def covers(index: SSAValue, dim: Dim) -> bool:
-    """Whether an index takes every value that its dimension has, one for each task."""
+def covers(index: SSAValue, dim: Dim, count_of: Callable[[SSAValue], SSAValue | None] = task_count) -> bool:
+    """Whether an index takes every value that its dimension has, one for each task, or whatever else is counted."""
     made = block_of(index).owner
     if dim == 1 and constant_of(index) == 0:
         return True
     if not isinstance(made, BlockOp):
-        return isinstance(index, BlockArgument) and _is_extent(task_count(index), dim)
+        return isinstance(index, BlockArgument) and _is_extent(count_of(index), dim)
     if any(bound is not None for bound in (made.shard, made.start, made.stop)):
         return False
     kind = block_type(made.result)
     if kind.of == kind.extent:
         return True
-    counted = task_count(made.index)
+    counted = count_of(made.index)
     count = None if counted is None else counted.owner
     if not isinstance(count, BlockCountOp) or count.block != kind:
         return False

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import arith, scf
 from xdsl.dialects.arith import ConstantOp, MaxSIOp
-from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.dialects.builtin import IndexType, LocationAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import ScatterAccumulateOp, StoreOp, array_type
@@ -31,10 +32,11 @@ from pkc.dialect.types import (
 )
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.covering import covers
-from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, sources, task_count
-from pkc.passes.build import add_parameter, append, before, constant, mark_fresh
+from pkc.passes.analysis.dependence import ancestors, sources, task_count
+from pkc.passes.build import add_parameter, append, before, constant, is_constant, mark_fresh
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import CannotCopyError, Known, copy_value
+from pkc.passes.splits import split_of
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
@@ -93,12 +95,14 @@ class OrderScatters(KernelPass):
 
 @dataclass(frozen=True)
 class _Entries:
-    """Which entry of the table a row of a tile is: the numbers of tasks, the block of the tile's rows, its stop, and
-    the dimensions of both; `split` is the dimension by which ranks share the array, `top` the tasks of the phase."""
+    """Which entry of the table a row of a tile is: the numbers of tasks and iterations, the block of the tile's rows,
+    its stop, and the dimensions of both; what must hold, or must not, for it to be added; `split` is the dimension by
+    which ranks share the array, `top` the tasks of the phase."""
 
     keys: list[SSAValue]
     dims: list[Dim]
     block: BlockOp
+    conditions: list[tuple[SSAValue, bool]]
     split: int
     top: TasksOp
 
@@ -111,12 +115,12 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
     """What says which entry a row is; or why pkc cannot tell."""
     if kernel.roles:
         return "an author says when a role adds"
-    tasks = enclosing_tasks(op)
-    if op.parent_op() not in tasks or any(not isinstance(around, TasksOp) for around in ancestors(op)):
-        return "the statement stands in a loop or branch"
+    around = [*ancestors(op)]
+    if not around or not isinstance(top := around[-1], TasksOp):
+        return "its tasks stand in a loop or branch"
     if dtype_bytes(array_type(op.array).element_type) == 1:
         return "its elements have 8 bits"
-    if any(use.operation is not op and _comes_before(use.operation, tasks[-1]) for use in op.array.uses):
+    if any(use.operation is not op and _comes_before(use.operation, top) for use in op.array.uses):
         return "the array is used by another statement, too"
     split = _split(op)
     if split is None:
@@ -127,20 +131,62 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
     made = block.owner
     if made.shard is not None or made.sharded is not None or made.start is not None:
         return "the blocks of the table are not those from its beginning on"
-    columns, table = sources(op.indices), sources([op.rows, *([made.stop] if made.stop else [])])
-    indices: list[SSAValue] = [index for around in reversed(tasks) for index in around.body.block.args]
+    conditions = _conditions(op)
+    named = [op.rows, *([made.stop] if made.stop else []), *(condition for condition, _ in conditions)]
+    columns, table = sources(op.indices), sources(named)
+    indices = _indices(around)
     keys = [index for index in indices if index not in columns and index is not made.index]
-    if not all(map(covers, op.indices, array_type(op.array).dimensions[1:])):
+    of_columns = zip(op.indices, array_type(op.array).dimensions[1:], strict=True)
+    if not all(covers(index, dim, _times) for index, dim in of_columns):
         return "some columns of a row may get no contribution"
     if any(index in columns and index in table for index in indices):
-        return "what the table names differs from column to column"
-    if not _is_copied([op.rows, *([made.stop] if made.stop else [])], [*indices, block]):
+        return "which rows are added to differs from column to column"
+    if not _is_copied(named, [*indices, block]):
         return "the table comes out of a loop or branch"
+    if not _all_blocks(made):
+        return "the blocks of the table are not those from its beginning on"
     dims = [_extent(index) for index in keys]
     known = [dim for dim in dims if dim is not None]
     if len(known) < len(dims):
         return "the number of tasks is not that of a dimension"
-    return _Entries(keys, [*known, block_type(block).of], made, split, tasks[-1])
+    return _Entries(keys, [*known, block_type(block).of], made, conditions, split, top)
+
+
+def _indices(around: Sequence[Operation]) -> list[SSAValue]:
+    """The numbers of tasks and iterations that operations have, of which each is in the next."""
+    found: list[SSAValue] = []
+    for op in reversed(around):
+        if isinstance(op, TasksOp):
+            found += op.body.block.args
+        elif isinstance(op, scf.ForOp):
+            found.append(op.body.block.args[0])
+    return found
+
+
+def _conditions(op: Operation) -> list[tuple[SSAValue, bool]]:
+    """What must hold, or must not, for an operation to be reached by the tasks and loops around it."""
+    inside = zip([op, *ancestors(op)], ancestors(op), strict=False)
+    return [
+        (around.cond, inner.parent is around.true_region.block)
+        for inner, around in inside
+        if isinstance(around, scf.IfOp)
+    ]
+
+
+def _times(index: SSAValue) -> SSAValue | None:
+    """How many values the number of a task takes, or of an iteration, from 0 up; None if that is not known."""
+    loop = index.owner.parent_op() if isinstance(index, BlockArgument) else None
+    if not isinstance(index, BlockArgument) or not isinstance(loop, scf.ForOp):
+        return task_count(index)
+    whole = index.index == 0 and split_of(loop) is None
+    return loop.ub if whole and is_constant(loop.lb, 0) and is_constant(loop.step, 1) else None
+
+
+def _all_blocks(made: BlockOp) -> bool:
+    """Whether tasks or a loop have a block for each number of its list."""
+    kind, times = block_type(made.result), _times(made.index)
+    count = None if times is None else times.owner
+    return kind.of == kind.extent or (isinstance(count, BlockCountOp) and count.block == kind)
 
 
 def _slots(op: ScatterAccumulateOp, entries: _Entries) -> str:
@@ -182,7 +228,7 @@ def _split(op: ScatterAccumulateOp) -> int | None:
 
 def _extent(index: SSAValue) -> Dim | None:
     """The dimension, or the constant, that a task index goes through; None if it is neither."""
-    count = task_count(index)
+    count = _times(index)
     made = None if count is None else count.owner
     if isinstance(made, DimOp):
         return made.dim.data
@@ -239,17 +285,28 @@ class _Ordered:
         block = append(body, BlockOp(body.args[-1], kind), location).result
         known[made.result] = block
         rows = copy_value(body, self._op.rows, known)
-        if made.stop is not None:
+        stop = self._stop(body, known)
+        if stop is not None:
             of = TileType((kind.extent,), i32)
             places = append(body, PositionsOp(block), location)
-            stop = append(body, SplatOp(copy_value(body, made.stop, known), of), location)
-            inside = append(body, CompareOp(Predicate.Lt, places, stop), location)
+            inside = append(body, CompareOp(Predicate.Lt, places, append(body, SplatOp(stop, of), location)), location)
             none = append(body, FullOp(-1, of), location)
             rows = append(body, SelectOp(inside, rows, none), location).result
         rank = append(body, RankOp(), location).result
         append(body, StoreOp(rows, self._named, [rank, *(known[key] for key in entries.keys), block]), location)
         append(outer, TasksOp(counts, Region(body)), location)
         _move(outer, self._kernel, anchor)
+
+    def _stop(self, body: Block, known: Known) -> SSAValue | None:
+        """The position from which on no entry is visited: none of a block where a condition does not hold."""
+        entries, location = self._entries, self._op.location
+        stop = None if entries.block.stop is None else copy_value(body, entries.block.stop, known)
+        for condition, holds in entries.conditions:
+            end = stop or _size(body, entries.dims[-1], location)
+            value, nothing = copy_value(body, condition, known), append(body, constant(0), location).result
+            both = (end, nothing) if holds else (nothing, end)
+            stop = append(body, arith.SelectOp(value, *both), location).result
+        return stop
 
     def _invert(self, anchor: Operation | None) -> None:
         outer, location = Block(), self._op.location
@@ -292,9 +349,13 @@ class _Ordered:
 
 
 def _count_of(index: SSAValue) -> SSAValue:
-    count = task_count(index)
+    count = _times(index)
     assert count is not None
     return count
+
+
+def _size(body: Block, dim: Dim, location: LocationAttr) -> SSAValue:
+    return append(body, constant(dim) if isinstance(dim, int) else DimOp(dim), location).results[0]
 
 
 def _move(ops: Block, kernel: KernelOp, anchor: Operation | None) -> None:
