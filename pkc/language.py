@@ -25,6 +25,8 @@ f32: Any = TypeWord("f32")
 """32-bit float: what matmuls add up in; a scalar parameter `scale: f32`."""
 i32: Any = TypeWord("i32")
 """32-bit integer: tables of rows, counts, scalar parameters."""
+i8: Any = TypeWord("i8")
+"""8-bit integer, from -128 to 127: what floats are quantised to. Computed in i32."""
 e4m3: Any = TypeWord("e4m3")
 """8-bit float, 4 bits of exponent, up to 448."""
 e5m2: Any = TypeWord("e5m2")
@@ -164,6 +166,7 @@ __all__ = [
     "f32",
     "full",
     "gather",
+    "i8",
     "i32",
     "inf",
     "inter_sm",

@@ -154,6 +154,22 @@ kernel right_computed(A: bf16[M, K], W: e4m3[K, N], s: f32[N], C: f32[M, N]):
             acc += A[m, k] @ cast(cast(W[k, n], f32) * s[n], bf16)
         C[m, n] = acc
 """,
+    "right_i8": """\
+kernel right_i8(A: bf16[M, K], W: i8[K, N], s: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ cast(W[k, n], bf16)
+        C[m, n] = acc * s[n]
+""",
+    "gemm_to_i8": """\
+kernel gemm_to_i8(A: i8[M, K], B: bf16[N, K], s: f32[M], C: i8[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += cast(A[m, k], bf16) @ B[n, k].T
+        C[m, n] = cast(acc * s[m], i8)
+""",
     "both_computed": """\
 kernel both_computed(A: f32[M, K], W: f32[N, K], C: f32[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 128)):
@@ -423,6 +439,28 @@ kernel to_e4m3(X: bf16[M, N], Y: e4m3[M, N]):
 kernel from_e4m3(X: e4m3[M, N], Z: e5m2[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 128)):
         Y[m, n] = X[m, n] + Z[m, n]
+""",
+    "of_i8": """\
+kernel of_i8(X: i8[M, N], I: i8[N], Y: i8[M, N], S: i32[M]):
+    for m in tasks(blocks(M, 8)):
+        s = zeros(i32, m)
+        for n in blocks(N, 64):
+            y = X[m, n] * 9 - max(I[n], 3)
+            Y[m, n] = y
+            s += rowsum(y)
+        S[m] = s
+""",
+    "from_i8": """\
+kernel from_i8(X: i8[M, N], s: f32[M], Z: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        Y[m, n] = cast(X[m, n], f32) * s[m] + Z[m, n]
+""",
+    "rows_to_i8": """\
+kernel rows_to_i8(X: bf16[M, 1024], Y: i8[M, 1024], S: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        s = max(rowmax(abs(X[m, :])), 0.0001) / 127.0
+        S[m] = s
+        Y[m, :] = cast(X[m, :] / s, i8)
 """,
     "quantize_rows": """\
 kernel quantize_rows(X: bf16[M, 1024], Y: e4m3[M, 1024], S: f32[M]):

@@ -215,6 +215,19 @@ CONSTRUCTS = (
     Construct("`a.T @ b`", _product("bf16", "A[k, m].T @ B[k, n]", a="K, M"), _MULTIPLIES),
     Construct("`+ - * /`, functions, `where`", _value("where(X[m, n] > 0.0, exp2(X[m, n]) / 3.0, -X[m, n])"), "TMA"),
     Construct("integers: `//`, `%`", _value("X[m, n] // 3 + X[m, n] % 5", "i32"), "TMA"),
+    Construct("arrays of i8", _tile("X: i8[M, N], Y: i8[M, N]", "Y[m, n] = X[m, n] * 2 - 1"), "TMA"),
+    Construct(
+        "`a @ cast(b, bf16)`, b of i8",
+        _kernel(
+            "A: bf16[M, K], B: i8[K, N], Y: f32[M, N]",
+            "for m, n in tasks(blocks(M, 64), blocks(N, 64)):",
+            "    acc = zeros(f32, m, n)",
+            "    for k in blocks(K, 64):",
+            "        acc += A[m, k] @ cast(B[k, n], bf16)",
+            "    Y[m, n] = acc",
+        ),
+        _MULTIPLIES,
+    ),
     Construct("`positions`", _value("where(positions(m) >= positions(n), X[m, n], 0.0)"), "TMA"),
     Construct(
         "`rowmax`, `rowmin`, `rowsum`", _value("X[m, n] - rowmax(X[m, n]) + rowsum(X[m, n]) * rowmin(X[m, n])"), "TMA"

@@ -16,7 +16,7 @@ from tools import told
 
 GRAMMAR = Path(__file__).parents[1] / "editors" / "vscode" / "syntaxes" / "pk.tmLanguage.json"
 
-TYPES = ("bf16", "f16", "f32", "i32", "e4m3", "e5m2", "signal", "const")
+TYPES = ("bf16", "f16", "f32", "i32", "i8", "e4m3", "e5m2", "signal", "const")
 CONSTANTS = (
     "True",
     "False",

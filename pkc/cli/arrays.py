@@ -18,7 +18,7 @@ from pkc import console
 from pkc.cli import errors
 from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import PGLType, PrivateType, f16, f32, i32
+from pkc.dialect.types import PGLType, PrivateType, f16, f32, i8, i32
 from pkc.location import NOWHERE
 from pkc.sim.conversion import convert
 
@@ -74,7 +74,7 @@ def save_outputs(kernel: KernelOp, files: Mapping[str, str], outputs: Mapping[st
     """Write the arrays of `--out`."""
     types = passed_arrays(kernel)
     for name, path in files.items():
-        native = types[name] in (f16, f32, i32)
+        native = types[name] in (f16, f32, i32, i8)
         data = outputs[name] if native else outputs[name].astype(np.float32)
         with console.writing(path), Path(path).open("wb") as file:
             np.lib.format.write_array(file, data, allow_pickle=False)

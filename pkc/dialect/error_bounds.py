@@ -19,7 +19,7 @@ from pkc.dialect import ranges, tile
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, NORMAL, UNIT, Values, int_to_float, round_to
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
-from pkc.dialect.types import FLOATS, f32, i1, i32
+from pkc.dialect.types import FLOATS, INTEGERS, f32, i1
 
 Rule: TypeAlias = Callable[..., Error]
 Unary: TypeAlias = Callable[[Values, Bounded], Error]
@@ -142,8 +142,9 @@ def narrowing(source: Attribute, target: Attribute) -> Bound:
     def rule(value: Values, a: Bounded) -> Error:
         if a.error is not None:
             return rounded(value, a.error, form.unit, form.half_step)
-        cast_value = int_to_float(a.value, target) if source == i32 else round_to(a.value.astype(np.float32), target)
-        return _lost(value, cast_value)
+        if source in INTEGERS:
+            return _lost(value, int_to_float(a.value, target))
+        return _lost(value, round_to(a.value.astype(np.float32), target))
 
     def corners(a: Ends) -> Ends:
         return ranges.nearest(a, target)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute
 
-from pkc.dialect.types import FLOATS, bf16, e4m3, e5m2, f16, f32, i1, i32
+from pkc.dialect.types import FLOATS, bf16, e4m3, e5m2, f16, f32, i1, i8
 
 Values: TypeAlias = npt.NDArray[Any]
 
@@ -50,7 +50,7 @@ def numpy_dtype(element: Attribute) -> np.dtype[Any]:
     """The numpy type with the same values as an element type."""
     if element in FLOATS:
         return FORMATS[element].numpy
-    return np.dtype(np.int32 if element == i32 else np.bool_)
+    return np.dtype(np.int8 if element == i8 else np.bool_ if element == i1 else np.int32)
 
 
 def compute_dtype(element: Attribute, real: type[np.floating[Any]] = np.float32) -> np.dtype[Any]:
@@ -77,16 +77,24 @@ def overflowed(values: Values, element: Attribute) -> Values:
 
 
 def int_to_float(values: Values, element: Attribute) -> Values:
-    """i32 values as a float type, rounded once; the result is an array of float32."""
+    """Integers as a float type, rounded once; the result is an array of float32."""
     if element == f32:
         return values.astype(np.float32)
     return round_to(_to_odd(values.astype(np.float64)), element)
 
 
-def float_to_int(values: Values) -> Values:
+def _float_to_int(values: Values) -> Values:
     """Toward zero, saturating; NaN gives 0."""
-    whole = np.trunc(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=2.0**31, neginf=-(2.0**31)))
+    with np.errstate(invalid="ignore"):
+        wide = values.astype(np.float64)
+    whole = np.trunc(np.nan_to_num(wide, nan=0.0, posinf=2.0**31, neginf=-(2.0**31)))
     return np.clip(whole, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+
+
+def as_integer(values: Values, element: Attribute) -> Values:
+    """Numbers as an integer type, the nearest one of it where they are beyond its range; an array of int32."""
+    whole = _float_to_int(values) if values.dtype.kind == "f" else values.astype(np.int32)
+    return np.clip(whole, -128, 127) if element == i8 else whole
 
 
 TF32_UNIT = 2.0**-10

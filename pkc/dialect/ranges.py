@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from pkc.dialect.numeric import FORMATS, Values
-from pkc.dialect.types import bf16, e4m3, e5m2, f16, f32
+from pkc.dialect.types import bf16, e4m3, e5m2, f16, f32, i8, i32
 
 Error: TypeAlias = Values | None
 
@@ -29,6 +29,9 @@ LARGEST: dict[Attribute, float] = {
 
 I32 = range(-(2**31), 2**31)
 """What an i32 holds, and a counter."""
+
+INTEGER_RANGES: dict[Attribute, range] = {i32: I32, i8: range(-128, 128)}
+"""What each integer type holds."""
 
 MOST = LARGEST[f32]
 

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from pkc.dialect.attributes import number_on
-from pkc.dialect.types import EIGHT_BIT, FLOATS, BlockType, TileType, f32, i1, i32
+from pkc.dialect.types import EIGHT_BIT, FLOATS, INTEGERS, BlockType, TileType, f32, i1, i32
 
 
 def tile_type(value: SSAValue | Operation) -> TileType:
@@ -211,7 +211,8 @@ class TransposeOp(TileOp):
 
 @irdl_op_definition
 class CastOp(TileOp):
-    """Converted to another element type: to nearest, ties to even; floats to i32 toward zero."""
+    """Converted to another element type: to nearest, ties to even; floats to integers toward zero. What is
+    beyond the range of integers becomes the nearest one."""
 
     name = "pk.cast"
     tile = operand_def(TileType)
@@ -224,7 +225,7 @@ class CastOp(TileOp):
         source, result = tile_type(self.tile), tile_type(self.result)
         if source.shape != result.shape:
             raise VerifyException(f"a cast keeps the shape: {source} to {result}")
-        expect(result, FLOATS | {i32})
+        expect(result, FLOATS | INTEGERS)
 
 
 @irdl_op_definition

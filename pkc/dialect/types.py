@@ -46,18 +46,19 @@ Dim: TypeAlias = str | int
 
 bf16, f16, f32 = BFloat16Type(), Float16Type(), Float32Type()
 e4m3, e5m2 = Float8E4M3FNType(), Float8E5M2Type()
-i32, i1 = IntegerType(32), IntegerType(1)
+i32, i8, i1 = IntegerType(32), IntegerType(8), IntegerType(1)
 
 DTYPES: dict[str, Attribute] = {
-    "bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "e4m3": e4m3, "e5m2": e5m2,
+    "bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i8": i8, "e4m3": e4m3, "e5m2": e5m2,
 }  # fmt: skip
 """Element types by the name they have in the language."""
 
 FLOATS = frozenset((bf16, f16, f32, e4m3, e5m2))
-NARROW = FLOATS - {f32}
+INTEGERS = frozenset((i32, i8))
+NARROW = FLOATS - {f32} | {i8}
 EIGHT_BIT = frozenset((e4m3, e5m2))
 
-_BYTES: dict[Attribute, int] = {bf16: 2, f16: 2, f32: 4, i32: 4, e4m3: 1, e5m2: 1, i1: 1}
+_BYTES: dict[Attribute, int] = {bf16: 2, f16: 2, f32: 4, i32: 4, i8: 1, e4m3: 1, e5m2: 1, i1: 1}
 
 
 def dtype_name(dtype: Attribute) -> str:
@@ -67,6 +68,11 @@ def dtype_name(dtype: Attribute) -> str:
 
 def dtype_bytes(dtype: Attribute) -> int:
     return _BYTES[dtype]
+
+
+def widened(dtype: Attribute) -> Attribute:
+    """The element type in which elements of a type are computed: f32, i32 or i1."""
+    return f32 if dtype in FLOATS else i32 if dtype in INTEGERS else dtype
 
 
 class Layout(StrEnum):

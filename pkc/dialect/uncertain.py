@@ -12,9 +12,9 @@ import numpy as np
 
 from pkc.dialect import ranges, tile
 from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, greatest_rule, kept, total
-from pkc.dialect.numeric import Values, float_to_int
+from pkc.dialect.numeric import Values, as_integer
 from pkc.dialect.ranges import Bounded, Ends, Error
-from pkc.dialect.types import i1, i32
+from pkc.dialect.types import INTEGERS, i1
 
 _ANY_INTEGER = 2.0**32
 """The error of an integer of which nothing is known."""
@@ -94,19 +94,19 @@ def _or_zero(x: Bounded) -> Values | float:
 
 
 def to_integer(op: tile.CastOp) -> Bound:
-    """The bound of a cast to i32."""
+    """The bound of a cast to integers."""
     return unless_exact(_cast_rule(op))
 
 
 def _cast_rule(op: tile.CastOp) -> Unary:
-    source = tile.tile_type(op.tile).element_type
-    if source == i32:
+    source, target = (tile.tile_type(value).element_type for value in (op.tile, op.result))
+    if source in INTEGERS:
         return kept
     if source == i1:
         return lambda value, a: _flags(a).astype(np.float64)
 
     def rule(value: Values, a: Bounded) -> Error:
-        low, high = (float_to_int(end).astype(np.float64) for end in ranges.ends(a))
+        low, high = (as_integer(end, target).astype(np.float64) for end in ranges.ends(a))
         return np.where(_or_zero(a) == np.inf, _ANY_INTEGER, np.maximum(high - value, value - low))
 
     return rule

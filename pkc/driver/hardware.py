@@ -194,10 +194,14 @@ def _argument(parameter: ArrayParameter, array: Array, ranks: int) -> Array | li
     return [array.local(rank) for rank in range(ranks)] if parameter.layout == "private" else array
 
 
+_NOBODYS = {"i32": 0x55555555, "i8": 0x55}
+"""What integers hold at entry that the kernel is to write."""
+
+
 def _initial(parameter: ArrayParameter, array: Array, rank: int, whole: Values | None) -> Any:
     """The elements of an array on a rank at entry."""
     if whole is None:
-        return np.nan if parameter.dtype != "i32" else 0x55555555
+        return _NOBODYS.get(parameter.dtype, np.nan)
     if parameter.layout in ("private", "symmetric"):
         return whole[rank]
     if parameter.shard is None:

@@ -13,7 +13,7 @@ from xdsl.ir import Region, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect.coordinates import DimOp, RingPeerOp
 from pkc.dialect.program import TasksOp
-from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32
+from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32, widened
 from pkc.frontend import indexing, tree
 from pkc.frontend.check_errors import DuplicateName, MisplacedCall, ReservedName
 from pkc.frontend.expressions import LISTS, check_call, evaluate
@@ -205,8 +205,9 @@ def _first_value_hint(before: Value, after: Value) -> str:
     if not isinstance(after, Tile):
         return ""
     if isinstance(before, Tile) and before.axes == after.axes:
-        narrow = before.dtype in NARROW and after.dtype == f32
-        return "arithmetic is in f32: begin with an f32 tile and `cast` at the end" if narrow else ""
+        wide = dtype_name(after.dtype)
+        narrow = before.dtype in NARROW and after.dtype == widened(before.dtype)
+        return f"arithmetic is in {wide}: begin with an {wide} tile and `cast` at the end" if narrow else ""
     axes = [axis.name if isinstance(axis, BlockAxis) else str(axis) for axis in after.axes]
     return f"begin with a tile: `zeros({', '.join([dtype_name(after.dtype), *axes])})`"
 

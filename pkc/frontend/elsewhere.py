@@ -12,6 +12,7 @@ TYPES = {
     "float": "f32",
     "int32": "i32",
     "int": "i32",
+    "int8": "i8",
     "fp8": "e4m3",
     "float8_e4m3fn": "e4m3",
     "float8_e5m2": "e5m2",
@@ -55,7 +56,7 @@ FUNCTIONS = {
 
 def of_type(name: str) -> str:
     """What to write for an element type that is none here."""
-    known = "element types are bf16, f16, f32, i32, e4m3 and e5m2"
+    known = "element types are bf16, f16, f32, i32, i8, e4m3 and e5m2"
     return (
         f"did you mean `{TYPES[name]}`?"
         if name in TYPES

@@ -313,6 +313,7 @@ def symmetric_place(frame: Frame, node: tree.Call) -> indexing.Place:
         raise PkcError(NotAPlace(target.span, node.func, "a place in a symmetric array", got, usage))
     where = indexing.place(frame, target, evaluate)
     array = where.array
+    indexing.check_sums(array, node.func, node.span)
     if not isinstance(array.type, PGLType) or array.type.layout is not Layout.Symmetric:
         raise PkcError(NotSymmetric(target.span, node.func, array.name, array.declared))
     return where

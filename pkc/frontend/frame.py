@@ -17,7 +17,7 @@ from xdsl.ir import Block as IRBlock
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp
-from pkc.dialect.types import NARROW, TileType, f32, i1, i32
+from pkc.dialect.types import NARROW, TileType, f32, i1, i32, widened
 from pkc.frontend import tree
 from pkc.frontend.check_errors import NotAValue
 from pkc.frontend.errors import NumberTooLarge
@@ -187,10 +187,11 @@ class Frame:
         return self.value(BroadcastOp(ssa, positions, result), span)
 
     def widened(self, value: Tile, span: Span) -> Tile:
-        """A tile as it enters arithmetic: narrow floats become f32."""
+        """A tile as it enters arithmetic: narrow floats become f32, narrow integers i32."""
         if value.dtype not in NARROW:
             return value
-        return Tile(self.value(CastOp(value.ssa, f32), span), f32, value.axes)
+        wide = widened(value.dtype)
+        return Tile(self.value(CastOp(value.ssa, wide), span), wide, value.axes)
 
 
 def _check_fits(value: float, dtype: Attribute, span: Span) -> None:

@@ -10,7 +10,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, ReadOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, ZigzagPositionOp
 from pkc.dialect.program import whole
-from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i32
+from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i8, i32
 from pkc.frontend import functions, tree
 from pkc.frontend.check_errors import NotAValue, NotConstant, UnknownName
 from pkc.frontend.frame import Frame
@@ -51,6 +51,13 @@ _BY_ROWS = (
     "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them; "
     "with `for i in tasks(N): Y[rows[i], ...] = t` each task stores one"
 )
+
+
+def check_sums(array: ArrayRef, op: str, span: Span) -> None:
+    """That an array can be combined over ranks, or added to: sums of i8 are none."""
+    if array.type.element_type == i8:
+        hint = "declare it i32, and `cast` the result to i8"
+        raise PkcError(BadOperand(span, op, f"`{array.name}` of i8", "an array of i32 or floats", hint))
 
 
 def place(frame: Frame, node: tree.Index, evaluate: Evaluate, *, rows: bool = False) -> Place:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from pkc.dialect.access import Array
-from pkc.dialect.types import Dim, Layout, PGLType, SignalType, dtype_name, i1
+from pkc.dialect.types import INTEGERS, Dim, Layout, PGLType, SignalType, dtype_name, i1
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ def family(value: Value) -> str:
     if isinstance(value, Constant):
         return "boolean" if isinstance(value.value, bool) else "integer" if isinstance(value.value, int) else "float"
     if isinstance(value, Tile):
-        return "boolean" if value.dtype == i1 else "integer" if dtype_name(value.dtype) == "i32" else "float"
+        return "boolean" if value.dtype == i1 else "integer" if value.dtype in INTEGERS else "float"
     return "boolean" if isinstance(value, Boolean) else "integer"
 
 

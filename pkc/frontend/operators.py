@@ -15,7 +15,7 @@ from pkc.dialect import tile as ops
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.declaration import OPERATIONS, words
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, dtype_name, f32, i1, i32
+from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, dtype_name, f32, i1, i8, i32
 from pkc.frontend.check_errors import ConstantArithmetic
 from pkc.frontend.frame import ARITHMETIC, Frame
 from pkc.frontend.kinds import (
@@ -275,7 +275,8 @@ def _check_matmul_types(left: Tile, right: Tile, span: Span) -> None:
     for value in (left, right):
         if value.dtype not in FLOATS:
             problem = f"operands are bf16, f16, e4m3, e5m2 or f32, not {dtype_name(value.dtype)}"
-            raise PkcError(BadMatmul(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
+            hint = "bf16 has all numbers of i8" if value.dtype == i8 else "round it first"
+            raise PkcError(BadMatmul(span, str(left), str(right), problem, f"{hint}: `cast(x, bf16)`"))
     eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
     if left.dtype != right.dtype and not eight_bit:
         # What has 8 bits is widened, f32 is rounded beside 16 bits; of bf16 and f16 the right one follows the left.

@@ -153,6 +153,7 @@ def _store(frame: Frame, place: Place, node: tree.Expr, span: Span) -> None:
 
 def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> None:
     array = place.array
+    indexing.check_sums(array, op, span)
     layout = array.type.layout if isinstance(array.type, PGLType) else None
     if layout is None and op != "store_add":
         raise PkcError(SumIntoPrivate(span, op, array.name, array.declared))

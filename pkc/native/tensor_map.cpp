@@ -17,7 +17,8 @@ const Element &element(const std::string &dtype) {
     static const std::map<std::string, Element> known = {
         {"bf16", {2, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16}}, {"f16", {2, CU_TENSOR_MAP_DATA_TYPE_FLOAT16}},
         {"f32", {4, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}},   {"i32", {4, CU_TENSOR_MAP_DATA_TYPE_INT32}},
-        {"e4m3", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},    {"e5m2", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},
+        {"i8", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},      {"e4m3", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},
+        {"e5m2", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},
     };
     return known.at(dtype);
 }

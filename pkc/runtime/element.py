@@ -23,6 +23,7 @@ ELEMENTS: dict[str, Element] = {
     "f16": Element(2, 6, "<f2", "float16"),
     "f32": Element(4, 7, "<f4", "float32"),
     "i32": Element(4, 3, "<i4", "int32"),
+    "i8": Element(1, 0, "|i1", "int8"),
     "e4m3": Element(1, 0, "|u1", "float8_e4m3fn"),
     "e5m2": Element(1, 0, "|u1", "float8_e5m2"),
 }

@@ -133,7 +133,7 @@ class Mesh:
 
         `shape` is that of the whole array; `shard` the dimension that layout `shard` splits, with `zigzag` in zigzag
         order (docs/language.md, section 3). `dtype` is `bf16`, `f16`,
-        `f32`, `i32`, `e4m3` or `e5m2`, or torch's name of it.
+        `f32`, `i32`, `i8`, `e4m3` or `e5m2`, or torch's name of it.
         """
         self.check()
         name, extents = element_name(dtype), tuple(shape)

@@ -23,8 +23,8 @@ from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.error_bounds import Bound, Rule
 from pkc.dialect.numeric import (
     Values,
+    as_integer,
     compute_dtype,
-    float_to_int,
     int_to_float,
     overflowed,
     round_to,
@@ -33,7 +33,7 @@ from pkc.dialect.numeric import (
 )
 from pkc.dialect.pk import TILE
 from pkc.dialect.ranges import Bounded, Error, within
-from pkc.dialect.types import FLOATS, TileType, f32, i1, i32
+from pkc.dialect.types import FLOATS, INTEGERS, TileType, f32, i1
 
 Real: TypeAlias = type[np.floating[Any]]
 Function: TypeAlias = Callable[..., Any]
@@ -200,13 +200,13 @@ def _cast(op: tile.CastOp, real: Real) -> Unary:
     source, target = tile.tile_type(op.tile).element_type, tile.tile_type(op.result).element_type
     if source == target:
         return lambda a: a
-    if target == i32:
-        return float_to_int if source in FLOATS else lambda a: a.astype(np.int32)
+    if target in INTEGERS:
+        return lambda a: as_integer(a, target)
     if source == i1:
         return lambda a: a.astype(real)
     if real is np.float64:
         return lambda a: overflowed(a.astype(np.float64), target)
-    if source == i32:
+    if source in INTEGERS:
         return lambda a: int_to_float(a, target)
     return lambda a: round_to(a, target)
 

@@ -7,8 +7,8 @@ from xdsl.ir import Attribute
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import Values, numpy_dtype
-from pkc.dialect.ranges import I32, LARGEST
-from pkc.dialect.types import dtype_name, i32
+from pkc.dialect.ranges import INTEGER_RANGES, LARGEST
+from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.location import NOWHERE, Span
 from pkc.sim import errors
 
@@ -27,17 +27,18 @@ def convert(data: Values, name: str, element: Attribute, source: str, span: Span
         return data.view(dtype)
     expected = dtype_name(element)
     rule = ""
-    if element == i32 and data.dtype.kind not in "iu":
+    integers = INTEGER_RANGES.get(element)
+    if integers is not None and data.dtype.kind not in "iu":
         rule = f"{expected} is read from integers"
     elif not is_float and data.dtype.kind not in "iu":
         rule = f"{expected} is read from floats or integers, rounded to nearest"
-    elif element == i32 and data.size and (int(data.min()) not in I32 or int(data.max()) not in I32):
-        rule = "its values need more than 32 bits"
+    elif integers and data.size and (int(data.min()) not in integers or int(data.max()) not in integers):
+        rule = f"its values need more than {8 * dtype_bytes(element)} bits"
     if rule:
         raise PkcError(errors.WrongInputType(span, source, str(data.dtype), name, expected, rule))
     with np.errstate(over="ignore"):
         rounded = data.astype(dtype)
-    if element != i32:
+    if integers is None:
         _check_range(data, rounded, name, element, source, span)
     return rounded
 

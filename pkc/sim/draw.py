@@ -17,7 +17,7 @@ from pkc.dialect.inverse import InvertOp
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType
+from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType, i8
 from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
 
@@ -82,6 +82,8 @@ def _array(
         return np.resize(rng.standard_normal(period, dtype=np.float32).astype(numpy_dtype(kind.element_type)), shape)
     if kind.element_type in FLOATS:
         return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(kind.element_type))
+    if kind.element_type == i8:
+        return rng.integers(-128, 128, shape, np.int8)
     argument = called.kernel.arguments[name]
     drawn = _integers(_common(list(_uses_of_array(argument, sizes))), shape, sizes, rng)
     return np.sort(drawn, axis=-1) if _are_offsets(argument) else drawn

@@ -36,7 +36,7 @@ def _print(op: PrintOp, machine: Machine) -> Call:
 
 
 def _shown(tile: np.ndarray[Any, Any], name: str) -> str:
-    numbers = tile.astype(np.float32) if name not in ("i32", "i1") else tile
+    numbers = tile.astype(np.float32) if tile.dtype.kind == "f" else tile
     text = np.array2string(numbers, threshold=_SHOWN, max_line_width=100)
     separator = "\n" if "\n" in text else " "
     if not tile.shape:

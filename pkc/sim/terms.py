@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from pkc.dialect.elementwise import Binary
 from pkc.dialect.numeric import Values
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import FLOATS, Layout, i32
+from pkc.dialect.types import FLOATS, INTEGERS, Layout
 from pkc.semantics import tile_ops
 from pkc.sim.array import Array, Cut, Index, Placement, Where, poison
 from pkc.sim.backing import Backing
@@ -54,7 +54,7 @@ def tile_term(op: Operation) -> Callable[..., Any]:
     def term(*operands: Any) -> Any:
         if exact is not None and not any(isinstance(operand, Term) for operand in operands):
             return exact(*operands)
-        if of == i32:
+        if of in INTEGERS:
             raise NeedsElements
         return Term(hash((name, *[_hashable(operand) for operand in operands])))
 

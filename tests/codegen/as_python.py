@@ -41,10 +41,16 @@ _FORMS: dict[type[Operation], str] = {
     arith.SelectOp: "{1} if {0} else {2}",
     arith.IndexCastOp: "{}",
     arith.SIToFPOp: "float({})",
+    arith.FPToSIOp: "toward_zero({})",
     # Registers are a list and the place in it where they begin.
     machine.GetOp: "{0}[0][{0}[1] + {1}]",
 }
 """What operations compute, from the texts of their operands."""
+
+
+def toward_zero(x: float) -> int:
+    """The i32 that a float becomes."""
+    return 0 if math.isnan(x) else int(min(max(x, -(2.0**31)), 2.0**31 - 1))
 
 
 class Writer:
@@ -53,7 +59,12 @@ class Writer:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._names: dict[SSAValue, str] = {}
-        self._given: dict[str, Any] = {"truncated": truncated, "inf": math.inf, "nan": math.nan}
+        self._given: dict[str, Any] = {
+            "truncated": truncated,
+            "toward_zero": toward_zero,
+            "inf": math.inf,
+            "nan": math.nan,
+        }
 
     def given(self, value: object) -> str:
         """The name of something that the function uses."""

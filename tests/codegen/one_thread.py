@@ -171,6 +171,9 @@ def _converted(parts: list[str], values: list[int]) -> int:
         upper, lower = (np.uint8(byte).view(_EIGHT_BIT[parts[2]]) for byte in (values[0] >> 8, values[0] & 0xFF))
         upper, lower = (int(value.astype(np.float16).view(np.uint16)) for value in (upper, lower))
         return upper << 16 | lower
+    if parts == ["pack", "sat", "s8", "s32", "b32"]:  # the low half of the third goes above the other two
+        upper, lower = (min(max(_signed(value, 32), -128), 127) % 256 for value in values[:2])
+        return (values[2] << 16 | upper << 8 | lower) % 2**32
     if parts == ["f32", "f16"]:
         return int(np.uint16(values[0]).view(np.float16).astype(np.float32).view(np.uint32))
     source, target = int(parts[1][1:]), int(parts[0][1:])

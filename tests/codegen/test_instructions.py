@@ -119,6 +119,16 @@ def test_bytes_of_a_register(kind: str, dtype: type) -> None:
         np.testing.assert_array_equal(found, [low, high])
 
 
+def test_integers_of_a_byte_saturate() -> None:
+    numbers = [0, 1, -1, 127, 128, -128, -129, 1 << 20, -(1 << 31), (1 << 31) - 1]
+    body = "int* i = (int*)p; p[2] = pack_i8(i[0], i[1]); i[3] = low_i8(p[2] | 7u << 16); i[4] = high_i8(p[2]);"
+    for pair in zip(numbers, numbers[::-1], strict=True):
+        thread = run(body, ["pack_i8", "low_i8", "high_i8"], words=[x % 2**32 for x in pair])
+        wanted = [min(max(x, -128), 127) for x in pair]
+        assert thread.word(8) == wanted[1] % 256 << 8 | wanted[0] % 256
+        assert [thread.word(at) for at in (12, 16)] == [x % 2**32 for x in wanted]
+
+
 # Global memory
 
 

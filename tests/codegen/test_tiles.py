@@ -13,7 +13,7 @@ import pytest
 from pkc.codegen.build import build_kernel, machine_level
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.numeric import numpy_dtype
-from pkc.dialect.types import PrivateType, i32
+from pkc.dialect.types import INTEGERS, PrivateType
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.driver.divisors import divisors_of
 from pkc.frontend.parse import parse_text
@@ -57,6 +57,9 @@ OFTEN = {
     "gemm_to_e4m3",
     "to_e4m3",
     "from_e4m3",
+    "of_i8",
+    "from_i8",
+    "right_i8",
 }
 """Those that `make test` runs: each for one way through the lowering."""
 
@@ -92,7 +95,9 @@ def check(text: str, sizes: Mapping[str, int]) -> None:
             continue
         # Eighths are exact in all types.
         values: np.ndarray[Any, Any] = np.asarray(generator.integers(-16, 17, memory.arrays[name][0].shape))
-        inputs[name] = (values if kind.element_type == i32 else values / 8).astype(numpy_dtype(kind.element_type))[None]
+        inputs[name] = (values if kind.element_type in INTEGERS else values / 8).astype(numpy_dtype(kind.element_type))[
+            None
+        ]
         memory.arrays[name][0][...] = inputs[name][0]
     count = tasks(text, sizes)
     memory.ctas = [Together(memory, 0, number, count) for number in range(count)]

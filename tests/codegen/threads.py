@@ -472,13 +472,15 @@ def _on_values(value: Callable[..., Any]) -> Does:
 
 
 def _pack(kind: np.dtype[Any]) -> Does:
-    """Two elements; of 8 bits, whose steps are wide, rounded."""
+    """Two elements; of 8 bits, whose steps are wide, rounded. Integers are the nearest that there is."""
+    if kind.kind == "i":
+        return lambda _, *pair: tuple(min(max(int(x), -128), 127) for x in pair)
     if kind.itemsize > 1:
         return lambda _, low, high: (low, high)
     return lambda _, *pair: tuple(float(np.float32(x).astype(kind)) for x in pair)
 
 
-_PAIRED = ("bf16", "f16", "e4m3", "e5m2")
+_PAIRED = ("bf16", "f16", "e4m3", "e5m2", "i8")
 _DECLARED = {op.name: declared.value for op, declared in OPERATIONS.items()}
 _DOES: dict[str, Does] = {
     "thread_number": lambda thread: thread.number,
@@ -498,6 +500,8 @@ _DOES: dict[str, Does] = {
     # Two elements of zero are one register of zero.
     "bits_f32": lambda _, x: x if x else (0.0, 0.0),
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
+    "low_i8": lambda _, pair: int(pair[0]),
+    "high_i8": lambda _, pair: int(pair[1]),
     "bits_i32": lambda _, x: x,
     "int_bits": lambda _, x: int(x[0] if isinstance(x, tuple) else x),
     "divisor_scale": lambda _, x: 2.0**-32 if abs(x) > 2.0**126 else 2.0**32 if abs(x) < 2.0**-126 else 1.0,

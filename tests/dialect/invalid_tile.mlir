@@ -82,7 +82,7 @@
 // -----
 
 // To a boolean.
-// CHECK: invalid `pk.cast`: expected elements of type bf16 or f16 or f32 or f8E4M3FN or f8E5M2 or i32, got !pk.tile<8xi1>; `pk.cast` converts
+// CHECK: invalid `pk.cast`: expected elements of type bf16 or f16 or f32 or f8E4M3FN or f8E5M2 or i32 or i8, got !pk.tile<8xi1>; `pk.cast` converts
 %a = "t.v"() : () -> (!pk.tile<8xf32>)
 %r = pk.cast %a : !pk.tile<8xf32> -> !pk.tile<8xi1>
 

@@ -66,6 +66,11 @@ def _gather_row(row: int) -> Callable[[], None]:
     return prepare
 
 
+def _with_bytes() -> None:
+    Path("bytes.pk").write_text(KERNEL.replace("f32", "i8"), encoding="utf-8")
+    np.save("a.npy", np.full((2, 4), 128))
+
+
 CASES = [
     Case("PK131-missing", ("compile", "missing.pk")),
     Case("PK131-missing-python", ("compile", "missing.py")),
@@ -90,6 +95,7 @@ CASES = [
     Case("PK921-zip", (*RUN, "--in", "A=a.npz", "copy.pk"), _zip),
     Case("PK607-complex", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 4), complex))),
     Case("PK607-floats-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 4)))),
+    Case("PK607-too-large-for-i8", (*RUN, "--in", "A=a.npy", "bytes.pk"), _with_bytes),
     Case("PK607-too-large-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1 << 40))),
     Case("PK924-no-folder", (*RUN, "--out", "B=missing/b.npy", "copy.pk")),
     Case("PK924-compile", ("compile", "-o", "missing/copy.mlir", "copy.pk")),

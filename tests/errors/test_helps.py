@@ -52,6 +52,20 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(
         ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
     ),
+    "PK303-i8": Followed(
+        edits=(("A[m, k] @ B[k, n]", "cast(A[m, k], bf16) @ cast(B[k, n], bf16)"),), said="`cast(x, bf16)`"
+    ),
+    "PK305-sum-of-i8": Followed(
+        edits=(
+            ("C: i8[M, N].replicate()", "S: i32[M, N].replicate().scratch(), C: i8[M, N]"),
+            (
+                "C[m, n] += X[m, n]\n",
+                "S[m, n] += X[m, n]\n    for m, n in tasks(blocks(M, 64), blocks(N, 64)):\n"
+                "        C[m, n] = cast(S[m, n], i8)\n",
+            ),
+        ),
+        said="`cast` the result",
+    ),
     "PK303-vector": Followed(edits=(("A[m, k] @ x[k]", "rowsum(A[m, k] * x[k])"),), said="`rowsum(a * x)`"),
     "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
     "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),

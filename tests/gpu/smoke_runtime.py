@@ -175,7 +175,7 @@ def torch_views(mesh: Mesh) -> None:
 
     from pkc.runtime.torch import tensor
 
-    for dtype in ("bf16", "f16", "f32", "i32", "e4m3", "e5m2"):
+    for dtype in ("bf16", "f16", "f32", "i32", "i8", "e4m3", "e5m2"):
         array = mesh.empty((5, 16), dtype, "shard", 0)
         for rank in mesh.local:
             view = array.local(rank.rank)

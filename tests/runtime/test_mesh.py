@@ -213,7 +213,7 @@ def test_views_as_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (((4,), "f64"), "`f64` is none of bf16, f16, f32, i32, e4m3, e5m2"),
+        (((4,), "f64"), "`f64` is none of bf16, f16, f32, i32, i8, e4m3, e5m2"),
         (((4, 0), "f32"), "shape [4, 0] has no elements"),
         (((), "f32"), "shape [] has no elements"),
         (((4, "M"), "f32"), "shape [4, 'M'] is not made of integers"),

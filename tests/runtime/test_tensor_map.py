@@ -11,14 +11,14 @@ import pytest
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i32
+from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i8, i32
 from pkc.runtime import tensor_map
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.tensor_map import Maps, Memory, Tiling, tilings
 
 driver: Any = importlib.import_module("cuda.bindings.driver")
 STRIDE = 1 << 38
-TYPES = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "e4m3": e4m3, "e5m2": e5m2}
+TYPES = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i8": i8, "e4m3": e4m3, "e5m2": e5m2}
 GOOD = Tiling("A", "bf16", 4096, (72, 100), (144,), (64, 100), 128, ("`K`", "`M`"))
 
 
@@ -187,6 +187,7 @@ ENUMERATORS = {
     "i32": "INT32",
     "e4m3": "UINT8",
     "e5m2": "UINT8",
+    "i8": "UINT8",
 }
 
 

@@ -12,9 +12,10 @@ from pkc.dialect import elementwise, reductions, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.pk import TILE
 from pkc.dialect.ranges import Bounded
-from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i32
+from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i8, i32
 from pkc.semantics import tile_ops
 
 SHAPE = (5, 7)
@@ -181,6 +182,34 @@ def test_cast_of_integers():
         1, -1, 2**31 - 1, -(2**31), 0, 2**31 - 1,
     ]  # fmt: skip
     assert cast(np.array([True, False]), i1, f32).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("source", [f16, bf16, e4m3, e5m2])
+def test_floats_of_up_to_16_bits_to_i8(source):
+    """All of them: what is behind the point is cut off, what is beyond the ends is an end, and what is no number 0."""
+    kind = numpy_dtype(source)
+    every = np.arange(256**kind.itemsize).astype(f"u{kind.itemsize}").view(kind).astype(np.float32)
+    found = cast(every, source, i8)
+    for x, y in zip(every.tolist(), found.tolist(), strict=True):
+        assert y == (0 if math.isnan(x) else -128 if x <= -128 else 127 if x >= 127 else math.trunc(x))
+
+
+@pytest.mark.parametrize("target", [f32, f16, bf16, i32])
+def test_every_i8_is_a_number_of_wider_types(target):
+    every = np.arange(-128, 128, dtype=np.int32)
+    assert cast(every, i8, target).tolist() == every.tolist()
+    assert cast(cast(every, i8, target), target, i8).tolist() == every.tolist()
+
+
+def test_i32_beyond_i8_is_the_nearest():
+    assert cast(np.int32([-(2**31), -129, -128, 127, 128, 2**31 - 1]), i32, i8).tolist() == [
+        -128,
+        -128,
+        -128,
+        127,
+        127,
+        127,
+    ]
 
 
 def test_cast_in_the_reference_rounds_nothing():

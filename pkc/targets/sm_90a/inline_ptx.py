@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from pkc.targets.instruction import Instruction
 
-_INPUTS = {"index": '"r"({})', "b32": '"r"({})', "i64": '"l"({})', "f32": '"f"({})', "map": '"l"(&{})'}
+_INPUTS = {
+    "index": '"r"({})',
+    "i32": '"r"({})',
+    "b32": '"r"({})',
+    "i64": '"l"({})',
+    "f32": '"f"({})',
+    "map": '"l"(&{})',
+}
 """How an operand is handed to PTX, by kind; those of other kinds are spelled out where they are used."""
 
 _RESULTS = {"f32": ("float", "f"), "b32": ("unsigned", "r")}

@@ -95,6 +95,15 @@ PLAIN: tuple[Instruction, ...] = (
         for kind in ("e4m3", "e5m2")
         for half in ("low", "high")
     ),
+    pure(
+        "pack_i8",
+        ("i32", "i32"),
+        "b32",
+        "cvt.pack.sat.s8.s32.b32 %0, %2, %1, 0;",
+        "two i8, a in the low byte; the nearest one where there is none",
+    ),
+    Instruction("low_i8", ("b32",), "i32", "return (int)(signed char)a;", "the low i8"),
+    Instruction("high_i8", ("b32",), "i32", "return (int)(signed char)(a >> 8);", "the high i8"),
     Instruction("bits_f32", ("f32",), "b32", "return __float_as_uint(a);", "the bits of an f32"),
     Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
     Instruction(

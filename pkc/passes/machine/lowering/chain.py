@@ -12,6 +12,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, mma
 from pkc.passes.machine.lowering.computed import converted, of_elements
 from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.machine.lowering.elements import constant
 from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, PieceTile, RegisterTile
 from pkc.passes.machine.lowering.spread import fragment_of
 from pkc.targets.layout import Fragment
@@ -28,7 +29,7 @@ def compute(role: WarpRole, op: Operation) -> bool:
         exact, name = _once(converted(role, op)), f"low_{PACKED[kind]}"
 
         def rounded(emit: Emitter, index: SSAValue) -> SSAValue:
-            return emit.value(name, emit.value(f"pack_{PACKED[kind]}", exact(emit, index), emit.real(0.0)))
+            return emit.value(name, emit.value(f"pack_{PACKED[kind]}", exact(emit, index), constant(emit, 0, kind)))
 
         role.tiles[value] = LazyTile(fragment_of(role, value), kind, _once(rounded), exact)
     else:

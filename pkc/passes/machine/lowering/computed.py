@@ -24,7 +24,7 @@ from pkc.dialect.tile import (
     TransposeOp,
     tile_type,
 )
-from pkc.dialect.types import f32, i32
+from pkc.dialect.types import FLOATS, INTEGERS, f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
@@ -173,11 +173,11 @@ def converted(role: WarpRole, op: CastOp, source: Value | None = None) -> Callab
 
     def convert(emit: Emitter, index: SSAValue) -> SSAValue:
         value = element(role, source, index)
-        if before == i32 and after != i32:
+        if before in INTEGERS and after in FLOATS:
             cast = arith.SIToFPOp(value, f32)
             emit.add(cast)
             return cast.result
-        if after == i32 and before != i32:
+        if after in INTEGERS and before in FLOATS:
             cast = arith.FPToSIOp(value, i32)
             emit.add(cast)
             return cast.result
@@ -195,7 +195,7 @@ def _cast(role: WarpRole, op: CastOp) -> None:
         return
     if after in PACKED:
         name = PACKED[after]
-        zero = role.emit.real(0.0)
+        zero = constant(role.emit, 0, after)
 
         def rounded(emit: Emitter, index: SSAValue) -> SSAValue:
             return emit.value(f"low_{name}", emit.value(f"pack_{name}", convert(emit, index), zero))

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.types import f32, i1, i32
+from pkc.dialect.types import FLOATS, f32, i1, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import rounding
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -29,9 +29,9 @@ def apply(emit: Emitter, op: Operation, kind: type[Operation], values: list[SSAV
 
 
 def constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
-    """A constant element of a type: f32, i32 or i1."""
-    if kind in (i32, i1):
-        op = arith.ConstantOp(IntegerAttr(int(value), i32 if kind == i32 else i1))
+    """A constant element of a type, as it is computed: of f32, i32 or i1."""
+    if kind not in FLOATS:
+        op = arith.ConstantOp(IntegerAttr(int(value), i1 if kind == i1 else i32))
     else:
         op = arith.ConstantOp(FloatAttr(value, f32))
     emit.add(op)

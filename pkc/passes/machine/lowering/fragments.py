@@ -11,14 +11,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from pkc.dialect.machine import b32
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i1, i32
+from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i8, widened
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.spread import column, fragment_of, row
 from pkc.targets.layout import CHUNK, Fragment, SharedLayout
 
-PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16", e4m3: "e4m3", e5m2: "e5m2"}
-"""Element types of which one register has two: of 8 bits in its low half."""
+PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16", e4m3: "e4m3", e5m2: "e5m2", i8: "i8"}
+"""Element types of which one register has two: of 8 bits in its low half. Integers beyond them are the nearest one."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:
 def allocate(role: WarpRole, fragment: Fragment, element_type: Attribute, hint: str | None) -> RegisterTile:
     """Registers for a tile."""
     packed = element_type in PACKED and fragment.paired
-    kind = b32 if packed else _register_type(element_type)
+    kind = b32 if packed else widened(element_type)
     count = fragment.count // 2 if packed else fragment.count
     return RegisterTile(role.emit.registers(count, kind, hint), fragment, element_type)
 
@@ -163,10 +163,6 @@ def only_use(value: SSAValue, op: Operation) -> bool:
             return False
         op = outer
     return True
-
-
-def _register_type(element_type: Attribute) -> Attribute:
-    return f32 if element_type not in (i32, i1) else element_type
 
 
 def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:

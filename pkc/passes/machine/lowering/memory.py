@@ -12,7 +12,7 @@ from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAd
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import ArrayType, PGLType, dtype_bytes, dtype_name, f32, i32
+from pkc.dialect.types import FLOATS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
 from pkc.passes.analysis.dependence import writes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread
@@ -161,7 +161,7 @@ def _element(role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, elements: E
     """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
     emit, kind = role.emit, tile_type(value).element_type
     address, exists = elements.at(_offsets(role, value, index))
-    found = emit.registers(1, i32 if kind == i32 else f32)
+    found = emit.registers(1, widened(kind))
     emit.set(_zero(emit, kind), found, 0)
     with emit.when(exists):
         emit.set(_loaded(role, op, kind, address), found, 0)
@@ -278,7 +278,7 @@ def _offsets(role: WarpRole, value: SSAValue, index: SSAValue) -> list[SSAValue]
 
 
 def _zero(emit: Emitter, kind: Attribute) -> SSAValue:
-    return emit.real(0.0) if kind != i32 else emit.value("int_bits", _zero_bits(emit))
+    return emit.real(0.0) if kind in FLOATS else emit.value("int_bits", _zero_bits(emit))
 
 
 def _zero_bits(emit: Emitter) -> SSAValue:
