@@ -29,6 +29,7 @@ from pkc.frontend.kinds import (
     Integer,
     Tile,
     Value,
+    base,
     family,
     is_scalar_integer,
 )
@@ -208,7 +209,7 @@ def _first_value_hint(before: Value, after: Value) -> str:
         wide = dtype_name(after.dtype)
         narrow = before.dtype in NARROW and after.dtype == widened(before.dtype)
         return f"arithmetic is in {wide}: begin with an {wide} tile and `cast` at the end" if narrow else ""
-    axes = [axis.name if isinstance(axis, BlockAxis) else str(axis) for axis in after.axes]
+    axes = [axis.name if isinstance(axis, BlockAxis) else str(axis) for axis in map(base, after.axes)]
     return f"begin with a tile: `zeros({', '.join([dtype_name(after.dtype), *axes])})`"
 
 

@@ -22,7 +22,19 @@ from pkc.frontend.check_errors import (
     WrongArguments,
 )
 from pkc.frontend.frame import Frame
-from pkc.frontend.kinds import ArrayRef, Axis, Block, Broken, Constant, Dimension, Integer, Tile, Value, family
+from pkc.frontend.kinds import (
+    ArrayRef,
+    Axis,
+    Block,
+    Broken,
+    Constant,
+    Dimension,
+    Integer,
+    Tile,
+    Value,
+    family,
+    told_apart,
+)
 from pkc.frontend.tile_errors import BadOperand, NotAPlace, NotSymmetric, TypesDiffer
 
 
@@ -202,7 +214,7 @@ def _filled(frame: Frame, node: tree.Call, value: Value, dims: tuple[tree.Expr, 
         raise PkcError(BadOperand(node.args[1].span, node.func, str(value), "a scalar"))
     if family(value) != kind and not (kind == "float" and isinstance(value, Constant) and family(value) == "integer"):
         raise PkcError(TypesDiffer(node.span, node.func, str(value), f"{node.args[0].span.text} elements"))
-    axes = tuple(_axis(frame, node.func, arg) for arg in dims)
+    axes = told_apart(_axis(frame, node.func, arg) for arg in dims)
     base = f32 if kind == "float" else i32
     tile = Tile(frame.tile(value, base, axes, node.span), base, axes)
     return tile if dtype == base else operators.cast(frame, tile, dtype, node.span)

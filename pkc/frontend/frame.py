@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from xdsl.dialects import arith
@@ -16,9 +16,10 @@ from xdsl.ir import Block as IRBlock
 
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.coordinates import DimOp
-from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp
+from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp, TransposeOp
 from pkc.dialect.types import NARROW, TileType, f32, i1, i32, widened
 from pkc.frontend import tree
+from pkc.frontend.alignment import ascends, place_of
 from pkc.frontend.check_errors import NotAValue
 from pkc.frontend.errors import NumberTooLarge
 from pkc.frontend.kinds import (
@@ -34,6 +35,7 @@ from pkc.frontend.kinds import (
     SignalRef,
     Tile,
     Value,
+    base,
     shape,
 )
 from pkc.location import Span
@@ -171,7 +173,8 @@ class Frame:
         return value.ssa
 
     def tile(self, value: Value, dtype: Attribute, axes: tuple[Axis, ...], span: Span) -> SSAValue:
-        """Any value as a tile of type `dtype` (f32, i32 or i1) with `axes`, which have those of the value in order."""
+        """Any value as a tile of type `dtype` (f32, i32 or i1) with `axes`, which have those of the value in order, or,
+        if it has two, the other way round."""
         result = TileType(shape(axes), dtype)
         if isinstance(value, Constant):
             _check_fits(value.value, dtype, span)
@@ -181,17 +184,19 @@ class Frame:
         if not isinstance(value, Tile):
             return self.value(SplatOp(self.integer(value, span), result), span)
         ssa = self.widened(value, span).ssa
-        if value.axes == axes:
+        if value.axes == axes or tuple(map(base, value.axes)) == tuple(map(base, axes)):
             return ssa
-        positions = [axes.index(axis) for axis in value.axes]
-        return self.value(BroadcastOp(ssa, positions, result), span)
+        positions = [place for axis in value.axes if (place := place_of(axis, axes)) is not None]
+        if not ascends(positions):
+            ssa, positions = self.value(TransposeOp(ssa), span), positions[::-1]
+        return ssa if len(positions) == len(axes) else self.value(BroadcastOp(ssa, positions, result), span)
 
     def widened(self, value: Tile, span: Span) -> Tile:
         """A tile as it enters arithmetic: narrow floats become f32, narrow integers i32."""
         if value.dtype not in NARROW:
             return value
         wide = widened(value.dtype)
-        return Tile(self.value(CastOp(value.ssa, wide), span), wide, value.axes)
+        return replace(value, ssa=self.value(CastOp(value.ssa, wide), span), dtype=wide)
 
 
 def _check_fits(value: float, dtype: Attribute, span: Span) -> None:

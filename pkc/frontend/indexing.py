@@ -29,6 +29,7 @@ from pkc.frontend.kinds import (
     Tile,
     Value,
     is_scalar_integer,
+    told_apart,
 )
 from pkc.frontend.tile_errors import (
     AtOnNonSymmetric,
@@ -146,7 +147,7 @@ def indices_of(
         index, axis = _index(frame, array, dim, node, evaluate, span)
         indices.append(index)
         axes += [] if axis is None else [axis]
-    return tuple(indices), tuple(axes)
+    return tuple(indices), told_apart(axes)
 
 
 def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:

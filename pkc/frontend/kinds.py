@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
@@ -19,8 +20,29 @@ class BlockAxis:
     size: int
 
 
-Axis = BlockAxis | int
+@dataclass(frozen=True)
+class Columns:
+    """An axis once more, beside that of rows: of a tile that one block indexes twice, or of a tile that lies along
+    columns, `x.T` of one axis."""
+
+    of: BlockAxis | int
+
+
+Axis = BlockAxis | int | Columns
 """A block, or a whole constant dimension by its size."""
+
+
+def base(axis: Axis) -> BlockAxis | int:
+    """What an axis goes through, as rows or as columns."""
+    return axis.of if isinstance(axis, Columns) else axis
+
+
+def told_apart(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """Axes of which a block that occurs twice is rows first, then columns."""
+    found: list[Axis] = []
+    for axis in map(base, axes):
+        found.append(Columns(axis) if isinstance(axis, BlockAxis) and axis in found else axis)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -66,11 +88,13 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile; without axes, a scalar."""
+    """A tile; without axes, a scalar. `loose` if nothing but the order of operands that share no axis gave the order
+    of its axes."""
 
     ssa: SSAValue
     dtype: Attribute
     axes: tuple[Axis, ...]
+    loose: bool = False
 
     def __str__(self) -> str:
         name = dtype_name(self.dtype)
@@ -156,6 +180,7 @@ Value = Constant | Integer | Boolean | Dimension | Tile | Block | ArrayRef | Sig
 
 
 def axis_text(axis: Axis) -> str:
+    axis = base(axis)
     return f"{axis.name}:{axis.size}" if isinstance(axis, BlockAxis) else str(axis)
 
 
@@ -164,7 +189,7 @@ def axes_text(axes: tuple[Axis, ...]) -> str:
 
 
 def shape(axes: tuple[Axis, ...]) -> tuple[int, ...]:
-    return tuple(axis.size if isinstance(axis, BlockAxis) else axis for axis in axes)
+    return tuple(axis.size if isinstance(axis, BlockAxis) else axis for axis in map(base, axes))
 
 
 def family(value: Value) -> str:

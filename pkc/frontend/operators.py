@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,26 @@ from pkc.dialect.attributes import Predicate
 from pkc.dialect.declaration import OPERATIONS, words
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, dtype_name, f32, i1, i8, i32
+from pkc.frontend.alignment import merge
 from pkc.frontend.check_errors import ConstantArithmetic
 from pkc.frontend.frame import ARITHMETIC, Frame
 from pkc.frontend.kinds import (
     Axis,
     BlockAxis,
     Boolean,
+    Columns,
     Constant,
     Integer,
     Tile,
     Value,
     axes_text,
     axis_text,
+    base,
     family,
     is_scalar_integer,
+    told_apart,
 )
-from pkc.frontend.tile_errors import AmbiguousAxes, AxesDiffer, BadMatmul, BadOperand, InnerAxesDiffer, TypesDiffer
+from pkc.frontend.tile_errors import BadMatmul, BadOperand, InnerAxesDiffer, TypesDiffer
 from pkc.location import Span
 
 _TILE_BINARY = words(elementwise.Binary)
@@ -88,7 +93,7 @@ def unary(frame: Frame, op: str, operand: Value, span: Span) -> Value:
         raise PkcError(BadOperand(span, op, str(operand), "floats", "convert it: `cast(x, f32)`"))
     if isinstance(operand, Tile):
         tile = frame.tile(operand, ARITHMETIC[kind], operand.axes, span)
-        return Tile(frame.value(_TILE_UNARY[op](tile), span), ARITHMETIC[kind], operand.axes)
+        return Tile(frame.value(_TILE_UNARY[op](tile), span), ARITHMETIC[kind], operand.axes, operand.loose)
     if isinstance(operand, Boolean):
         true = frame.boolean(Constant(True), span)
         return Boolean(frame.value(arith.XOrIOp(operand.ssa, true), span))
@@ -117,12 +122,12 @@ def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Valu
         return _integer_binary(frame, op, left, right, span)
     if not isinstance(left, Tile) and not isinstance(right, Tile):
         return _boolean_binary(frame, op, left, right, span)
-    axes = merge_axes(op, axes_of(left), axes_of(right), span)
+    axes, loose = merge(op, (left, right), span)
     dtype = ARITHMETIC[kind]
     lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
     if op in _PREDICATES:
-        return Tile(frame.value(elementwise.CompareOp(_PREDICATES[op], lhs, rhs), span), i1, axes)
-    return Tile(frame.value(_TILE_BINARY[op](lhs, rhs), span), dtype, axes)
+        return Tile(frame.value(elementwise.CompareOp(_PREDICATES[op], lhs, rhs), span), i1, axes, loose)
+    return Tile(frame.value(_TILE_BINARY[op](lhs, rhs), span), dtype, axes, loose)
 
 
 def _check_bits(op: str, kind: str, left: Value, right: Value, span: Span) -> None:
@@ -155,14 +160,14 @@ def select(frame: Frame, condition: Value, left: Value, right: Value, span: Span
         scalar = frame.boolean(condition, span)
         lhs, rhs = frame.integer(left, span), frame.integer(right, span)
         return Integer(frame.value(arith.SelectOp(scalar, lhs, rhs), span))
-    axes = merge_axes("where", merge_axes("where", axes_of(condition), axes_of(left), span), axes_of(right), span)
+    axes, loose = merge("where", (condition, left, right), span)
     dtype = ARITHMETIC[kind]
     if isinstance(condition, Constant):
         chosen = left if condition.value else right
-        return Tile(frame.tile(chosen, dtype, axes, span), dtype, axes)
+        return Tile(frame.tile(chosen, dtype, axes, span), dtype, axes, loose)
     mask = frame.tile(condition, i1, axes, span)
     lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
-    return Tile(frame.value(elementwise.SelectOp(mask, lhs, rhs), span), dtype, axes)
+    return Tile(frame.value(elementwise.SelectOp(mask, lhs, rhs), span), dtype, axes, loose)
 
 
 def matmul(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
@@ -180,11 +185,13 @@ def matmul(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
         raise PkcError(BadMatmul(span, str(left), str(right), "each operand has two axes", hint))
     _check_matmul_types(left, right, span)
     inner, other = left.axes[1], right.axes[0]
-    if inner != other:
-        hint = "transpose the right operand: `.T`" if inner == right.axes[1] else _same_dimension(inner, other)
+    if base(inner) != base(other):
+        hint = (
+            "transpose the right operand: `.T`" if base(inner) == base(right.axes[1]) else _same_dimension(inner, other)
+        )
         texts = (axis_text(inner), axis_text(other), axes_text(left.axes), axes_text(right.axes))
         raise PkcError(InnerAxesDiffer(span, *texts, hint))
-    axes = (left.axes[0], right.axes[1])
+    axes = told_apart((left.axes[0], right.axes[1]))
     a, b = clipped(frame, left, 1, 0, span), clipped(frame, right, 0, 0, span)
     zero = frame.tile(Constant(0.0), f32, axes, span)
     return Tile(frame.value(ops.MmaOp(a, b, zero), span), f32, axes)
@@ -201,10 +208,14 @@ def row_reduction(frame: Frame, name: str, operand: Value, span: Span) -> Tile:
 
 
 def transpose(frame: Frame, operand: Value, span: Span) -> Tile:
-    """`operand.T`"""
+    """`operand.T`: the axes exchanged; what has one axis lies along columns."""
+    if isinstance(operand, Tile) and len(operand.axes) == 1:
+        (axis,) = operand.axes
+        return replace(operand, axes=(axis.of if isinstance(axis, Columns) else Columns(axis),))
     if not isinstance(operand, Tile) or len(operand.axes) != 2:
-        raise PkcError(BadOperand(span, ".T", str(operand), "a tile with two axes"))
-    return Tile(frame.value(ops.TransposeOp(operand.ssa), span), operand.dtype, operand.axes[::-1])
+        raise PkcError(BadOperand(span, ".T", str(operand), "a tile with two axes, or one"))
+    axes = told_apart(operand.axes[::-1])
+    return Tile(frame.value(ops.TransposeOp(operand.ssa), span), operand.dtype, axes)
 
 
 def cast(frame: Frame, operand: Value, dtype: object, span: Span) -> Value:
@@ -216,36 +227,15 @@ def cast(frame: Frame, operand: Value, dtype: object, span: Span) -> Value:
     if not isinstance(operand, Tile):
         kind = family(operand)
         operand = Tile(frame.tile(operand, ARITHMETIC[kind], (), span), ARITHMETIC[kind], ())
-    return Tile(frame.value(ops.CastOp(operand.ssa, dtype), span), dtype, operand.axes)  # pyright: ignore[reportArgumentType]
+    return Tile(frame.value(ops.CastOp(operand.ssa, dtype), span), dtype, operand.axes, operand.loose)  # pyright: ignore[reportArgumentType]
 
 
 def clipped(frame: Frame, tile: Tile, axis: int, fill: float, span: Span) -> SSAValue:
     """The tile with `fill` past the edge of the block that an axis comes from."""
-    along = tile.axes[axis]
+    along = base(tile.axes[axis])
     if not isinstance(along, BlockAxis):
         return tile.ssa
     return frame.value(ops.ClipOp(tile.ssa, frame.block_of(along), axis, fill), span)
-
-
-def axes_of(value: Value) -> tuple[Axis, ...]:
-    return value.axes if isinstance(value, Tile) else ()
-
-
-def merge_axes(op: str, left: tuple[Axis, ...], right: tuple[Axis, ...], span: Span) -> tuple[Axis, ...]:
-    """The axes of an element-wise result."""
-    if left == right:
-        return left
-    wide, narrow = (left, right) if len(left) >= len(right) else (right, left)
-    shared = [axis for axis in narrow if axis in wide]
-    if not shared:
-        return left + right
-    for axis in shared:
-        if wide.count(axis) > 1:
-            raise PkcError(AmbiguousAxes(span, axes_text(wide), axis_text(axis)))
-    if len(shared) == len(narrow) and [axis for axis in wide if axis in narrow] == list(narrow):
-        return wide
-    hint = "one of them is the transpose of the other: `.T`" if set(left) == set(right) else ""
-    raise PkcError(AxesDiffer(span, op, axes_text(left), axes_text(right), hint))
 
 
 def common_family(op: str, left: Value, right: Value, span: Span) -> str:

@@ -15,6 +15,7 @@ from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, tree
+from pkc.frontend.alignment import fits
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
 from pkc.frontend.control import branch, loop, refuse_reserved
 from pkc.frontend.expressions import (
@@ -41,6 +42,7 @@ from pkc.frontend.kinds import (
     Tile,
     Value,
     axes_text,
+    base,
     family,
     is_scalar_integer,
 )
@@ -194,8 +196,7 @@ def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
     if isinstance(value, Tile):
         if value.axes == place.axes and value.dtype == dtype:
             return value.ssa
-        in_order = [axis for axis in place.axes if axis in value.axes] == list(value.axes)
-        if not in_order:
+        if not fits(value, place.axes):
             hint = _axes_hint(value, place, span)
             raise PkcError(StoredAxesDiffer(span, axes_text(value.axes), axes_text(place.axes), hint))
     base = f32 if wanted == "float" else i32
@@ -310,7 +311,8 @@ def _print(frame: Frame, call: tree.Call) -> None:
     blocks: dict[int, SSAValue] = {}
     if isinstance(value, Tile):
         ssa = value.ssa
-        blocks = {at: frame.block_of(axis) for at, axis in enumerate(value.axes) if isinstance(axis, BlockAxis)}
+        along = enumerate(map(base, value.axes))
+        blocks = {at: frame.block_of(axis) for at, axis in along if isinstance(axis, BlockAxis)}
     elif family(value) == "boolean":
         ssa = frame.boolean(value, node.span)
     elif family(value) == "float":

@@ -82,6 +82,7 @@ class AmbiguousAxes(Diagnostic):
     code = "PK306"
     title = "axis {axis} could align with either axis of {wide}"
     label = "{axis} occurs twice"
+    help = "`x.T` of a tile with one axis goes along the last of them"
     wide: str
     axis: str
 

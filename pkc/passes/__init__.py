@@ -75,6 +75,7 @@ from pkc.passes.tile.drop_clips import DropClips
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.order_scatters import OrderScatters
+from pkc.passes.tile.part_axes import PartAxes
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_edges import SplitEdges
@@ -99,6 +100,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     SkipBlocks(),  # masks are still operations of the loop's body
     SplitEdges(),  # last of those that change arithmetic on tiles: they need not look into branches
     Cse(),  # constants that folding made twice, those of splits and edges, loads that two loops share now
+    PartAxes(),  # nothing merges any more what is equal; before roles, which pass on tiles that lie one way
     Dce(),  # what only merged operations used, or a loop in the tasks that add up its splits
 )
 """From the IR that the frontend builds to the tile IR: what the program means."""

@@ -52,6 +52,8 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(
         ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
     ),
+    "PK301-where-order": Followed(edits=(("B[n, m])", "B[n, m].T)"),), said="the transpose of the other: `.T`"),
+    "PK306-square": Followed(edits=(("w[:]", "w[:].T"),), said="`x.T` of a tile with one axis"),
     "PK303-i8": Followed(
         edits=(("A[m, k] @ B[k, n]", "cast(A[m, k], bf16) @ cast(B[k, n], bf16)"),), said="`cast(x, bf16)`"
     ),
@@ -80,7 +82,10 @@ FOLLOWED: dict[str, Followed] = {
     "PK439-read": Followed(edits=(("Y[m, n] = C[m, n]", "Y[m, n] = A[m, n]"),), said="use another array"),
     "PK464-comm-sms": Followed(settings={"overlap": "inter_sm"}, said="overlap=inter_sm"),
     "PK510-both-axes": Followed(
-        edits=(("        U[:, m]", "    for m in tasks(blocks(M, 64)):\n        v = V[m] * 2.0\n        U[:, m]"),),
+        edits=(
+            ("        U[:, m]", "    for m in tasks(blocks(M, 64)):\n        U[:, m]"),
+            ("* rowsum(X[m, :])", "* Y[m]"),
+        ),
         said="separate `tasks`",
     ),
     "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),

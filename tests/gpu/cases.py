@@ -18,6 +18,7 @@ from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests import routed
+from tests.axes import PROGRAMS as AXES
 from tests.drawn import SEEDS, draw
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
@@ -123,6 +124,7 @@ def _table() -> Iterator[Case]:
         for schedule in ("", "overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8", "overlap=copy_engine"):
             yield Case(f"{family} uneven {schedule}".strip(), family, lengths.uneven, _settings(schedule))
     yield from _tiles()
+    yield from _axes()
     yield Case("gemm_fp8", "gemm_fp8", lengths.matrices(16), alone=True)
     yield Case("gemm_fp8 uneven", "gemm_fp8", lengths.uneven, alone=True)
     yield Case("gemm_fp8_blocks", "gemm_fp8_blocks", lengths.scaled, alone=True)
@@ -317,6 +319,12 @@ def _tiles() -> Iterator[Case]:
         # Where A or A.T is square, M is the length of rows too.
         yield Case(f"tiles {name}", text, lengths.of(text, lengths.ALIGNED, lengths.LARGE), alone=alone)
         yield Case(f"tiles {name} uneven", text, lengths.of(text, lengths.UNEVEN), alone=alone)
+
+
+def _axes() -> Iterator[Case]:
+    """Axes in any order, of one block twice, shifted, picked by tables."""
+    for name, (text, _) in AXES.items():
+        yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN), alone=True)
 
 
 def _functions() -> Iterator[Case]:

@@ -424,6 +424,7 @@ ELSEWHERE = {
     "pk-plan-cache": "plan_cache.mlir",
     "pk-plan-clusters": "test_plan_clusters.py",
     "pk-load-once": "load_once.mlir",
+    "pk-part-axes": "part_axes.mlir",
     "pk-share-stages": "share_stages.mlir",
 }
 """Where the remarks of other passes are tested."""

@@ -33,6 +33,19 @@ def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
     return {value: _axes(value, groups) for op in region.walk() for value in tiles_of(op)}
 
 
+def lying_both_ways(region: Region) -> list[BroadcastOp]:
+    """The broadcasts along columns of tiles that lie along rows too."""
+    groups = _Groups()
+    ops = list(region.walk())
+    for op in ops:
+        _unify(op, groups)
+    spread = [op for op in ops if isinstance(op, BroadcastOp) and _rank(op.tile) == 1 and (_rank(op.result) or 0) > 1]
+    across = [op for op in spread if op.positions[0] == tile_type(op.result).rank - 1]
+    along = {groups.root(op.tile) for op in spread if op not in across}
+    along |= {groups.root(op.result) for op in ops if isinstance(op, RowReduction) and _rank(op.result) == 1}
+    return [op for op in across if groups.root(op.tile) in along]
+
+
 class _Groups:
     """Values known to lie along the same axis, and that axis."""
 

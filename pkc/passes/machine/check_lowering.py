@@ -30,7 +30,7 @@ from pkc.location import span_of
 from pkc.passes.analysis.dependence import enclosing_tasks, maker, writes
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
-from pkc.passes.analysis.register_axes import infer_axes, lies_across, tiles_of
+from pkc.passes.analysis.register_axes import infer_axes, lies_across, lying_both_ways, tiles_of
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine.lower_tiles import only_moves
 from pkc.passes.machine.lowering import flat
@@ -67,6 +67,7 @@ class CheckLowering(CheckPass):
 
 def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
     target, axes = target_of(kernel), infer_axes(role.body)
+    both_ways = lying_both_ways(role.body)
     mmas = [found for op in role.walk() if isinstance(op, AnyMmaOp) for found in _mma(kernel, op, target)]
     yield from mmas
     for op in role.walk():
@@ -76,7 +77,7 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
             hint = "`(a @ b).T` is `b.T @ a.T`; another tile is stored first, and its transpose loaded by other `tasks`"
             yield _refused(op, target, "`.T` of a tile that is computed", hint, f"of {size_text(tile_type(op.tile))}")
         elif isinstance(op, BroadcastOp):
-            yield from _broadcast(op, axes, target)
+            yield from _broadcast(op, axes, both_ways, target)
         elif isinstance(op, ReadOp) and any(map(writes, op.array.uses)):
             hint = "write the array in a kernel of its own, before this one"
             yield _refused(op, target, "an index or a count that is read from an array which the kernel writes", hint)
@@ -254,8 +255,10 @@ def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: 
         yield _refused(op, target, what, hint, size_text(kind))
 
 
-def _broadcast(op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
-    if lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
+def _broadcast(
+    op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], both_ways: Sequence[BroadcastOp], target: Target
+) -> Iterator[NotLowered]:
+    if op in both_ways or lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
         what = "a tile along the rows of one tile and along the columns of another"
         yield _refused(op, target, what, "separate `tasks` for the two", size_text(tile_type(op.tile)))
 
