@@ -43,7 +43,9 @@ _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
-    **dict.fromkeys([f"PK433-{name}" for name in ("branch", "nested", "part", "positions", "rank", "twice")], _ANYHOW),
+    **dict.fromkeys(
+        [f"PK433-{name}" for name in ("branch", "nested", "owners", "part", "positions", "rank", "twice")], _ANYHOW
+    ),
     "PK433-diagonal": _ANYHOW,
     **dict.fromkeys([f"PK438-{name}" for name in ("gather", "heads", "next", "overlap", "row", "triangle")], _PUSH),
     **dict.fromkeys([f"PK443-{name}" for name in ("copy-engine", "none", "part", "push", "read")], _STRADDLE),

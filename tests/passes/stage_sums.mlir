@@ -1,5 +1,5 @@
 // Sums over ranks: slots, arrival counters and who adds up.
-// RUN: pkc-opt %s -p pk-plan-overlap,pk-stage-sums --split-input-file --verify-diagnostics | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-overlap,pk-straddle-shards,pk-stage-sums --split-input-file --verify-diagnostics | filecheck %s
 
 // Slots at the owner, one counter for each tile; the owner adds its rows in rank order and rounds once.
 // CHECK-LABEL: pk.kernel @rs

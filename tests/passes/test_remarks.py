@@ -225,6 +225,16 @@ kernel k(C: i32[M].shard(0, zigzag=True)):
             "pk.tasks: blocks of `M` end where the ranks' shards do: in zigzag order, blocks have positions within one"
             " shard",
         ),
+        (
+            """
+kernel k(X: f32[M], C: f32[M].replicate()):
+    for m in tasks(blocks(M, 64)):
+        C[m] += X[m] - rowmax(X[m])
+""",
+            "",
+            3,
+            "pk.accumulate: tiles of `C` go to several owners: results depend on where blocks of `M` end",
+        ),
     ],
     "pk-plan-packets": [
         (

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BoolAttr
 
-from pkc.dialect.access import StoreOp, array_type, is_pgl
+from pkc.dialect.access import AccumulateOp, StoreOp, array_type, is_pgl
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, dtype_bytes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import (
     Sum,
     array_name,
+    is_divided,
     plan_packets,
     planned,
     remote_stores,
     sums,
 )
 from pkc.passes.roles.stage_packets import split_of
-from pkc.passes.roles.straddling import may_straddle
+from pkc.passes.roles.straddling import has_several_owners, may_straddle
 from pkc.remarks import missed
 
 PACKETS = "packets"
@@ -75,7 +76,7 @@ def _obstacle(kernel: KernelOp, op: Sum | StoreOp) -> str:
         return "copy engines move bytes as they are"
     if kernel.in_any_order:
         return "each contribution is added where the array lives"
-    if may_straddle(kernel):
+    if may_straddle(kernel) or (isinstance(op, AccumulateOp) and is_divided(kernel, op) and has_several_owners(op)):
         return "a block that straddles shards is announced to several owners"
     if dtype_bytes(array_type(op.array).element_type) != _BYTES:
         return f"its elements have not {_BYTES} bytes"

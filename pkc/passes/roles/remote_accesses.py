@@ -193,6 +193,20 @@ def chooses_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
     return wanted and is_pgl(op.array, Layout.Replicate) and divided_along(op) is not None
 
 
+def is_divided(kernel: KernelOp, op: AccumulateOp) -> bool:
+    """Whether owners add up the tiles of a sum that all ranks get, each those of its shard of a dimension."""
+    return is_pgl(op.array, Layout.Replicate) and divided_along(op) is not None and not is_one_shot(kernel, op)
+
+
+def divided_dim(op: AccumulateOp) -> str:
+    """The name of the dimension by which the tiles of a sum are divided among owners."""
+    split = divided_along(op)
+    assert split is not None
+    dim = array_type(op.array).dimensions[split]
+    assert isinstance(dim, str)
+    return dim
+
+
 def divided_along(op: AccumulateOp) -> int | None:
     """The dimension by which the tiles of a sum are divided among the owners: the sharded one, or the first with
     blocks of a dimension that is no constant."""

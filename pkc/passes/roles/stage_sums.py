@@ -44,7 +44,7 @@ from pkc.passes.roles.remote_accesses import (
     planned,
     sums,
 )
-from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
+from pkc.passes.roles.straddling import overlapping, straddles
 from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
 from pkc.targets.target import target_of
@@ -112,8 +112,6 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     if split is None and any(dim != 1 for dim in kind.dimensions):
         why = f"no index of `{name}` goes through blocks of a dimension that is no constant"
         missed(StageSums.name, op, f"every rank gets all contributions and adds them up, with no owner: {why}")
-    if split is not None and is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
-        follow_shards(kernel, block_type(block_of(indices[split])).of)
     dims = (*(2,) * in_packets(op), RANKS, *kind.dimensions)
     first = len(dims) - len(kind.dimensions)
     layout = (Layout.Replicate, None) if split is None or one_shot else (Layout.Shard, first + split)

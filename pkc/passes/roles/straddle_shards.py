@@ -1,8 +1,11 @@
-"""The pass `pk-straddle-shards`: blocks of tasks do not end where the shards of arrays do."""
+"""The pass `pk-straddle-shards`: which blocks end where the shards of arrays do."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, is_pgl
@@ -12,11 +15,22 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import Layout
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.division import BlockList, block_lists, divides_freely
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import from_memory
-from pkc.passes.roles.remote_accesses import RemoteAccess, Sum, address, array_name, is_pushed, planned, shard_of
-from pkc.passes.roles.straddling import may_straddle
+from pkc.passes.roles.remote_accesses import (
+    RemoteAccess,
+    Sum,
+    address,
+    array_name,
+    divided_dim,
+    is_divided,
+    is_pushed,
+    planned,
+    shard_of,
+)
+from pkc.passes.roles.straddling import has_several_owners, may_straddle
 from pkc.remarks import missed
 
 
@@ -29,6 +43,10 @@ class StraddleShards(KernelPass):
     TMA load reads rows of one rank.
 
     Loops over blocks stay as they are: another division of a sum would be another order of additions.
+
+    Without `straddle`, blocks of a dimension that divides a replicated sum among its owners follow the owners' shards:
+    each tile has one owner. Lists on whose division results depend stay as they are; tiles of the sum that come from
+    such a list straddle the owners.
 
     Before:
 
@@ -50,6 +68,8 @@ class StraddleShards(KernelPass):
             return
         if may_straddle(kernel):
             _straddle(kernel)
+        elif not kernel.in_any_order:
+            _follow_owners(kernel)
 
 
 def _straddle(kernel: KernelOp) -> None:
@@ -70,6 +90,42 @@ def _straddle(kernel: KernelOp) -> None:
         tasks.operands[place] = count.result
         for block in found:
             block.sharded = None
+
+
+def _follow_owners(kernel: KernelOp) -> None:
+    """Let the blocks of dimensions that divide replicated sums among owners follow the shards."""
+    divided = [op for op in kernel.walk() if isinstance(op, AccumulateOp) and is_divided(kernel, op)]
+    for dim in dict.fromkeys(divided_dim(op) for op in divided):
+        for found in list(block_lists(kernel, dim)):
+            if divides_freely(found):
+                _follow_shards(found)
+    split = [op for op in divided if has_several_owners(op)]
+    refused = [op for op in split if planned(op) in _WHOLE_TILES]
+    if refused:
+        raise PkcError(*(_cannot_count(op) for op in refused))
+    for op in split:
+        reason = f"tiles of `{array_name(op.array)}` go to several owners: results depend on where blocks of"
+        missed(StraddleShards.name, op, f"{reason} `{divided_dim(op)}` end")
+
+
+_WHOLE_TILES = ("none", "copy_engine")
+"""Plans that count, or copy, whole tiles of one owner."""
+
+
+def _cannot_count(op: AccumulateOp) -> errors.CannotStageSum:
+    reason = f"results depend on where blocks of `{divided_dim(op)}` end, so that a tile has several owners"
+    plan = f"with `overlap={planned(op)}` each has one"
+    return errors.CannotStageSum(span_of(op.location), array_name(op.array), f"{reason}; {plan}")
+
+
+def _follow_shards(found: BlockList) -> None:
+    """Let the blocks of a list end where shards of their dimension do."""
+    old, count = found.owner.operands[found.place].owner, BlockCountOp(found.kind, sharded=True)
+    assert isinstance(old, Operation)
+    before(old, [count])
+    found.owner.operands[found.place] = count.result
+    for block in found.blocks:
+        block.sharded = UnitAttr()
 
 
 def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:

@@ -6,13 +6,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BoolAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp, is_pgl
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, is_pgl
 from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Layout
+from pkc.passes.analysis.covering import block_of
 from pkc.passes.build import constant
-from pkc.passes.roles.remote_accesses import shard_of
+from pkc.passes.roles.remote_accesses import divided_along, shard_of
 
 
 def may_straddle(kernel: KernelOp) -> bool:
@@ -31,6 +32,12 @@ def on_several_ranks(op: Operation) -> bool:
     if not isinstance(op, LoadOp | StoreOp) or not is_pgl(op.array, Layout.Shard):
         return False
     return straddles(op.indices[shard_of(op.array)])
+
+
+def has_several_owners(op: AccumulateOp) -> bool:
+    """Whether the tiles of a sum that is divided among owners may have several."""
+    split = divided_along(op)
+    return split is not None and straddles(block_of(op.indices[split]))
 
 
 def follow_shards(root: Operation, dim: object) -> None:
