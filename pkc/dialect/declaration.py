@@ -85,15 +85,18 @@ def function(
     falls: bool = False,
     flushes: bool = False,
     centred: bool = False,
+    steep: bool = False,
 ) -> Callable[[type[_Op]], type[_Op]]:
     """Declares a function of one f32 that rises wherever it is defined, or (`falls`) falls from infinity at zero.
 
     `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends of the
     interval of the operand. If it `flushes`, it is positive, and its results below the normal numbers may be 0. If it
-    is `centred`, at 0.5, it may be off by as many ulps of what it differs from that. A `word` that is no name is what
+    is `centred`, at 0.5, it may be off by as many ulps of what it differs from that, and if it is `steep` by as many
+    more as its operand is large. A `word` that is no name is what
     stands in a program in front of the operand: for what passes make of several operations.
     """
-    real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls, flushes=flushes, centred=centred)
+    grown = grown or at_the_ends(value)
+    real = function_bound(value, grown, ulps, falls=falls, flushes=flushes, centred=centred, steep=steep)
     return operation(word, f32, value=value, real=real, ulps=ulps, flushes=flushes)
 
 

@@ -85,6 +85,13 @@ class ExpOp(Unary):
     name = "pk.exp"
 
 
+@function("1.0 * exp", np.exp, exponential(1.0), flushes=True, steep=True)
+class SteepExpOp(Unary):
+    """e to the power a, off by as many ulps more as a is large"""
+
+    name = "pk.steep_exp"
+
+
 @function("exp2", np.exp2, exponential(float(np.log(2.0))), flushes=True)
 class Exp2Op(Unary):
     """2 to the power a"""

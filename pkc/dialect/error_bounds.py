@@ -224,21 +224,27 @@ def function_bound(
     falls: bool,
     flushes: bool = False,
     centred: bool = False,
+    steep: bool = False,
 ) -> Bound:
     """The bound of a function that rises, or falls from infinity at zero, and is accurate to `ulps`: of its own, or if
-    it is `centred` also of what it differs by from 0.5.
+    it is `centred` also of what it differs by from 0.5, or if it is `steep` to as many more as its operand is large.
 
     If it `flushes`, it is positive, and 0 is right too wherever a result below the normal numbers is.
     """
     unit, least = _function_error(ulps)
 
-    def beside(value: Values) -> Values | float:
-        """What may come to the error that is relative to a value."""
+    def beside(value: Values, at: Values) -> Values | float:
+        """What may come to the error that is relative to a value, that of the function `at` an operand."""
+        if steep:
+            return least + unit / ulps * np.nan_to_num(np.abs(at) * np.abs(value), nan=0.0)
         return least + unit * np.maximum(0.5 - 2 * value, 0.0) if centred else least
 
     def corners(a: Ends) -> Ends:
         low, high = (a.high, a.low) if falls else a
-        found = ranges.widened(Ends(function(low), function(high)), unit, beside(function(low)))
+        ends = Ends(function(low), function(high))
+        found = ranges.widened(ends, unit, beside(ends.low, low))
+        if steep:
+            found = Ends(found.low, ranges.widened(ends, unit, beside(ends.high, high)).high)
         if flushes:
             found = Ends(np.where(found.low < NORMAL, 0.0, found.low), found.high)
         # The infinity at zero has the sign of the zero, which no interval knows.
@@ -247,7 +253,7 @@ def function_bound(
 
     def rule(value: Values, a: Bounded) -> Error:
         growth = None if a.error is None else grown(value, a)
-        error = rounded(value, growth, unit, beside(value if growth is None else value - growth))
+        error = rounded(value, growth, unit, beside(value if growth is None else value - growth, a.value))
         return np.where(value - error < NORMAL, np.maximum(error, value), error) if flushes else error
 
     return by_rule(rule, corners)

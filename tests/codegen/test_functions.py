@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import DivOp, Exp2Op, ExpOp, Log2Op, StepTanhOp
+from pkc.dialect.elementwise import DivOp, Exp2Op, ExpOp, Log2Op, SteepExpOp, StepTanhOp
 from pkc.dialect.types import f32
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen import ptx
@@ -52,6 +52,7 @@ def test_an_instruction_is_as_accurate_as_the_language_says(name: str) -> None:
     ("kind", "body"),
     [
         (ExpOp, 'float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a * 1.4426950408889634f)); return r;'),
+        (SteepExpOp, 'float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a * 1.442694f)); return r;'),
         (Log2Op, 'float r; asm("lg2.approx.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;'),
         (
             StepTanhOp,
@@ -60,7 +61,7 @@ def test_an_instruction_is_as_accurate_as_the_language_says(name: str) -> None:
         ),
         (DivOp, 'float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b)); return a * r;'),
     ],
-    ids=["exp", "log2", "step", "div"],
+    ids=["exp", "steep", "log2", "step", "div"],
 )
 def test_what_is_not_accurate_is_found(kind: type[Operation], body: str) -> None:
     assert wrong(kind, body) > 1000

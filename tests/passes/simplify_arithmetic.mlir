@@ -55,3 +55,37 @@ pk.kernel @gelu(%X: !pk.private<[N], f32> {pk.name = "X"}, %Y: !pk.private<[N], 
   %e = pk.add %hw, %half : !pk.tile<8xf32>
   pk.store %e, %Y[%b : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }
+
+// Of a softmax e to the power x - rowmax(x) is steep, as it is added up and what is stored has 16 bits. It stays what it
+// is where it is stored in 32 bits, or something else than the maximum is subtracted.
+// CHECK-LABEL: pk.kernel @softmax
+// CHECK:       %[[D:.*]] = pk.sub
+// CHECK-NEXT:  %[[E:.*]] = pk.steep_exp %[[D]]
+// CHECK-NEXT:  pk.row_sum %[[E]]
+// CHECK:       pk.exp %
+// CHECK-NEXT:  pk.store
+// CHECK-NEXT:  pk.sub
+// CHECK-NEXT:  pk.exp %
+// CHECK-NEXT:  pk.row_sum
+// CHECK-NOT:   pk.steep_exp
+pk.kernel @softmax(%X: !pk.private<[M, 8], f32> {pk.name = "X"}, %Y: !pk.private<[M, 8], f32> {pk.name = "Y"}, %Z: !pk.private<[M, 8], bf16> {pk.name = "Z"}, %S: !pk.private<[M], f32> {pk.name = "S"}) {
+  %i = arith.constant 0 : index
+  %b = pk.block[%i] : !pk.block<M by 4>
+  %n = pk.block[%i] : !pk.block<8 by 8>
+  %x = pk.load %X[%b, %n : !pk.block<M by 4>, !pk.block<8 by 8>] : !pk.private<[M, 8], f32> -> !pk.tile<4x8xf32>
+  %m = pk.row_max %x : !pk.tile<4x8xf32> -> !pk.tile<4xf32>
+  %top = pk.broadcast %m axes [0] : !pk.tile<4xf32> -> !pk.tile<4x8xf32>
+  %d = pk.sub %x, %top : !pk.tile<4x8xf32>
+  %e = pk.exp %d : !pk.tile<4x8xf32>
+  %s = pk.row_sum %e : !pk.tile<4x8xf32> -> !pk.tile<4xf32>
+  %sum = pk.broadcast %s axes [0] : !pk.tile<4xf32> -> !pk.tile<4x8xf32>
+  %p = pk.div %e, %sum : !pk.tile<4x8xf32>
+  %r = pk.cast %p : !pk.tile<4x8xf32> -> !pk.tile<4x8xbf16>
+  pk.store %r, %Z[%b, %n : !pk.block<M by 4>, !pk.block<8 by 8>] : !pk.tile<4x8xbf16>, !pk.private<[M, 8], bf16>
+  %f = pk.exp %d : !pk.tile<4x8xf32>
+  pk.store %f, %Y[%b, %n : !pk.block<M by 4>, !pk.block<8 by 8>] : !pk.tile<4x8xf32>, !pk.private<[M, 8], f32>
+  %g = pk.sub %x, %sum : !pk.tile<4x8xf32>
+  %h = pk.exp %g : !pk.tile<4x8xf32>
+  %t = pk.row_sum %h : !pk.tile<4x8xf32> -> !pk.tile<4xf32>
+  pk.store %t, %S[%b : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+}

@@ -49,6 +49,7 @@ FORMULAS = {
     elementwise.NegOp: lambda a: -a,
     elementwise.AbsOp: abs,
     elementwise.ExpOp: math.exp,
+    elementwise.SteepExpOp: math.exp,
     elementwise.Exp2Op: lambda a: 2.0**a,
     elementwise.Log2Op: lambda a: math.log2(a) if a > 0 else math.nan,
     elementwise.SqrtOp: lambda a: math.sqrt(a) if a >= 0 else math.nan,

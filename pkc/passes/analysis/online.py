@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.elementwise import Exp2Op, ExpOp, MulOp, SubOp
+from pkc.dialect.elementwise import Exp2Op, ExpOp, MulOp, SteepExpOp, SubOp
 from pkc.dialect.reductions import RowMaxOp, RowReduction, RowSumOp
 from pkc.dialect.tile import BroadcastOp, FullOp
 
@@ -21,14 +21,14 @@ class Online:
     """
 
     greatest: RowMaxOp
-    function: type[ExpOp] | type[Exp2Op]
+    function: type[ExpOp] | type[Exp2Op] | type[SteepExpOp]
     scale: float | None
 
 
 def online(op: RowReduction) -> Online | None:
     """How a reduction goes on when the maximum that it needs grows; None if it is no such sum."""
     exponential = op.tile.owner
-    if not isinstance(op, RowSumOp) or not isinstance(exponential, ExpOp | Exp2Op):
+    if not isinstance(op, RowSumOp) or not isinstance(exponential, ExpOp | Exp2Op | SteepExpOp):
         return None
     difference, scale = _scaled(exponential.tile)
     if not isinstance(difference, SubOp) or not isinstance(difference.rhs.owner, BroadcastOp):

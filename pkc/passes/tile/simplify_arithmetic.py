@@ -15,14 +15,15 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 
-from pkc.dialect.elementwise import AddOp, MulOp, StepTanhOp, TanhOp
-from pkc.dialect.tile import FullOp, tile_type
-from pkc.dialect.types import f32
+from pkc.dialect.elementwise import AddOp, DivOp, ExpOp, MulOp, SteepExpOp, StepTanhOp, SubOp, TanhOp
+from pkc.dialect.reductions import RowMaxOp, RowSumOp
+from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, tile_type
+from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.canonicalize import located_walker
 
 
 class SimplifyArithmetic(ModulePass):
-    """Write arithmetic on tiles with fewer operations: results are rounded elsewhere, and no less accurate.
+    """Write arithmetic on tiles with fewer operations: results are rounded elsewhere, as far as the language lets them.
 
     Before, where %h is 0.5 and %one is 1:
 
@@ -36,13 +37,23 @@ class SimplifyArithmetic(ModulePass):
         %t = pk.step_tanh %x : !pk.tile<128x256xf32>
         %g = pk.mul %x, %t : !pk.tile<128x256xf32>
 
+    Before, where only a sum over the rows and results that are rounded to 16 bits need %e:
+
+        %d = pk.sub %x, %top : !pk.tile<4x8192xf32>
+        %e = pk.exp %d : !pk.tile<4x8192xf32>
+
+    After, where %top is the maximum of each row of %x:
+
+        %d = pk.sub %x, %top : !pk.tile<4x8192xf32>
+        %e = pk.steep_exp %d : !pk.tile<4x8192xf32>
+
     At the tile level alone, whose bits the levels below keep.
     """
 
     name = "pk-simplify-arithmetic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        patterns = GreedyRewritePatternApplier([StepOfTanh(), FoldPowersOfTwo()], ctx=ctx)
+        patterns = GreedyRewritePatternApplier([StepOfTanh(), ExpBelowMaximum(), FoldPowersOfTwo()], ctx=ctx)
         located_walker(patterns, clean=True).rewrite_module(op)
 
 
@@ -63,6 +74,40 @@ class StepOfTanh(RewritePattern):
                     made.append(MulOp(made[1], made[0]))
                 rewriter.replace(op, made)
                 return
+
+
+class ExpBelowMaximum(RewritePattern):
+    """e to the power x - rowmax(x), as in a softmax, by one power of two: two instructions where there are nine.
+
+    That is off by |x - rowmax(x)| ulp more: of a sum of n such by ln n ulp at most, and rounding to 16 bits hides it.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ExpOp, rewriter: PatternRewriter) -> None:
+        if _is_below_maximum(op.tile) and _is_summed_or_rounded(op.result):
+            rewriter.replace(op, SteepExpOp(op.tile))
+
+
+def _is_below_maximum(tile: SSAValue) -> bool:
+    """Whether a tile is another one minus the maximum of each of its rows."""
+    if not isinstance(tile.owner, SubOp) or not isinstance(tile.owner.rhs.owner, BroadcastOp):
+        return False
+    greatest = tile.owner.rhs.owner.tile.owner
+    return isinstance(greatest, RowMaxOp) and greatest.tile is tile.owner.lhs
+
+
+def _is_summed_or_rounded(tile: SSAValue) -> bool:
+    """Whether a tile is only added up over its rows, or multiplied and then rounded to 16 bits or fewer."""
+    for use in tile.uses:
+        user = use.operation
+        if isinstance(user, RowSumOp):
+            continue
+        if isinstance(user, CastOp) and dtype_bytes(tile_type(user.result).element_type) < dtype_bytes(f32):
+            continue
+        kept = isinstance(user, MulOp) or (isinstance(user, DivOp) and use.index == 0)
+        if not kept or not _is_summed_or_rounded(user.results[0]):
+            return False
+    return True
 
 
 class FoldPowersOfTwo(RewritePattern):

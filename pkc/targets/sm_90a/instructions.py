@@ -186,6 +186,14 @@ PLAIN: tuple[Instruction, ...] = (
     ),
     # functions; those of CUDA without `-use_fast_math` (CUDA C++ Programming Guide, Mathematical Functions)
     Instruction("exp_f32", ("f32",), "f32", "return expf(a);", "e to the power a", "pk.exp"),
+    Instruction(
+        "steep_exp_f32",
+        ("f32",),
+        "f32",
+        'float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a * 1.44269502f)); return r;',
+        "e to the power a, a ulp less accurate for each unit of |a|; 0 below 2^-126",
+        "pk.steep_exp",
+    ),
     pure(
         "exp2_f32", ("f32",), "f32", "ex2.approx.ftz.f32 %0, %1;", "2 to the power a, 2 ulp; 0 below 2^-126", "pk.exp2"
     ),

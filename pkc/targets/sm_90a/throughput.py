@@ -21,6 +21,7 @@ _RATES: dict[str, Rate] = {
     # Counted in the machine code of their instructions, without slow paths.
     "pk.exp2": Rate(0, 1, _COUNTED),
     "pk.exp": Rate(8, 1, _COUNTED),
+    "pk.steep_exp": Rate(1, 1, _COUNTED),
     "pk.log2": Rate(20, 0, _COUNTED),
     "pk.log": Rate(20, 0, _COUNTED),
     "pk.tanh": Rate(14, 2, _COUNTED),
