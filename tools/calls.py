@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pkc.runtime.driver import load
+from tests.gpu import present
 
 ROOT = Path(__file__).parents[1]
 TILES = {"tile_M": "128", "tile_N": "128", "tile_K": "64"}
@@ -149,6 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="where to write all figures")
     given = parser.parse_args(arguments)
+    present.gpus(1)
     torch: Any = importlib.import_module("torch")
     calls = of_matmuls() | of_attention()
     processes = {"import pkc": seconds(_IMPORT), "first call": seconds(_FIRST)}

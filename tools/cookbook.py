@@ -24,6 +24,7 @@ from pkc.driver.tune import measure
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.runtime.element import ELEMENTS
+from tests.gpu import present
 
 PAGE = Path(__file__).parents[1] / "docs" / "cookbook.md"
 
@@ -130,12 +131,13 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=8)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    present.gpus(options.ranks)
     found: list[dict[str, Any]] = []
     for one in sweep(options.ranks, options.jobs):
         found.append(one)

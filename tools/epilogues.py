@@ -32,6 +32,7 @@ from pkc.location import Source
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
+from tests.gpu import present
 from tests.tiles import EPILOGUES, OVER_RANKS
 from tools.launches import batch
 
@@ -163,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.here is not None:
         run_here(given.here)
+    present.gpus(1)
     found: dict[str, Times] = {}
     fine = True
     for name in given.groups or GROUPS:

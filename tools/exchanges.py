@@ -33,6 +33,7 @@ from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
 from tests.exchanges import DIMS, PAIRS, exchange
+from tests.gpu import present
 
 SIZES = ((16, 1024, 512), (32, 2048, 1024), (64, 4096, 2048))
 """16 MiB, 128 MiB and 1 GiB of bf16, of all ranks together."""
@@ -111,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--virtual", type=int, metavar="RANKS", help="only whether results are right, on one GPU")
     given = parser.parse_args(arguments)
+    present.gpus(1)
     if given.virtual:
         mesh = Mesh.virtual(given.virtual)
         wrong = [sizes for sizes in (RAGGED, SIZES[0]) if not all_right(mesh, sizes)]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.gpu import present
 from tools.launches import median
 
 SIZES = ((4, 16, 8192, 128), (4, 16, 4096, 128), (16, 16, 2048, 128), (4, 16, 8192, 64), (4, 32, 4096, 64))
@@ -89,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write all figures")
     parser.add_argument("--features", type=int, help="heads of so many features alone")
     given = parser.parse_args(arguments)
+    present.gpus(1)
     torch: Any = importlib.import_module("torch")
 
     torch.zeros(1, device="cuda")

@@ -20,6 +20,7 @@ from typing import Any
 
 import pkc
 from pkc.runtime.mesh import Mesh
+from tests.gpu import present
 from tools.launches import median
 
 ROOT = Path(__file__).parents[1]
@@ -126,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="where to write all figures")
     given = parser.parse_args(arguments)
+    present.gpus(1)
     import torch
 
     rate = copied()

@@ -37,6 +37,7 @@ from pkc.driver.tune import Clock, Ready, measure, ready
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from tests.gpu import present
 from tools.rows import KERNELS, text_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -272,7 +273,7 @@ def on_gpus(ranks: int) -> Callable[[Shape], Clock]:
     return clock_for
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--json", type=Path)
@@ -283,10 +284,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=time.time_ns() // 10**9)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no shape begins after so long")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.files:
         print(kept_table({path.stem: kept(path) for path in options.files}))
         return
+    present.gpus(options.ranks)
     end, found = time.monotonic() + options.seconds, list[Regret]()
     shapes = drawn(options.seed, options.shapes, options.ranks)
     for one in sweep(compiled(shapes, options.ranks, options.most, options.jobs), on_gpus(options.ranks)):

@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.gpu import present
 from tools.launches import median
 
 ROOT = Path(__file__).parents[1]
@@ -162,19 +163,20 @@ def measure_here(who: str, name: str, lengths: Sequence[int], lock: Path) -> Non
         print(json.dumps({"kernel": name, "who": who, **found}), flush=True)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seconds", type=float, default=95)
     parser.add_argument("--kernels", default=",".join(KERNELS))
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)))
     parser.add_argument("--here", nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     lengths = [int(length) for length in options.lengths.split(",")]
     if options.here:
         who, name, lock = options.here
         measure_here(who, name, lengths, Path(lock))
         return
+    present.gpus(1)
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "lock"

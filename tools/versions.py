@@ -129,6 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run_here(given.only)
     if given.before is None:
         parser.error("which checkout is to be compared with this one?")
+    from tests.gpu import present  # not where another checkout is timed
+
+    present.gpus(1)
     times: Times = {}
     with tempfile.TemporaryDirectory() as caches:
         for _ in range(given.rounds):

@@ -19,6 +19,8 @@ from pathlib import Path
 
 from xdsl.passes import ModulePass
 
+from tests.gpu import present
+
 ROOT = Path(__file__).parents[1]
 
 VARIANTS: dict[str, tuple[str, ...]] = {
@@ -88,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.here is not None:
         run_here(VARIANTS[given.here])
+    present.gpus(1)
     found: dict[str, list[dict[str, float]]] = {name: [] for name in VARIANTS}
     with tempfile.TemporaryDirectory() as caches:
         for _ in range(given.rounds):

@@ -27,6 +27,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.runtime.mesh import Mesh
 from tests.functions import CASES, Array, inputs_of, judged, program
+from tests.gpu import present
 
 DIMS = {"M": 2048, "N": 1024}
 ROUNDS = 2
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="functions of one f32 on every float")
     given = parser.parse_args(arguments)
     wanted = given.only.split(",") if given.only else [one.word for one in OPERATIONS.values()]
-    mesh, right = Mesh.single_process(range(1)), True
+    mesh, right = Mesh.single_process(range(present.gpus(1))), True
     for op, element in CASES:
         if OPERATIONS[op].word in wanted:
             every = given.all and issubclass(op, Unary) and element == f32

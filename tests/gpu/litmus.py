@@ -195,6 +195,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--build", action="store_true", help="compile alone, into the cache")
     parser.add_argument("files", nargs="*", type=Path, default=FILES)
     given = parser.parse_args(arguments)
+    if not given.build:
+        present.gpus(1)
     tests = list(chosen(given.only, given.files))
     began = time.monotonic()
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
@@ -202,7 +204,6 @@ def main(arguments: Sequence[str]) -> int:
     say(f"{len(made)} tests compiled and explored in {time.monotonic() - began:.1f} s")
     if given.build:
         return 0
-    present.gpus(1)
     gpu = Gpu(load(), max(places_of(test, size, MOST_GROUPS)[1] for test in tests for size, _ in _ways(test)))
     found: list[Seen] = []
     for one in made:

@@ -224,10 +224,10 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if given.virtual:  # copy engines have more streams than a GPU has queues by default
         os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
+    gpus = present.gpus(1 if given.virtual else given.ranks)
     numbers = [number for number in families(given.ranks) if given.only in CASES[number].name]
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         made: dict[int, Future[Made | str]] = {number: pool.submit(make, number, given.ranks) for number in numbers}
-        gpus = present.gpus(1 if given.virtual else given.ranks)
         mesh = Mesh.virtual(given.ranks) if given.virtual else Mesh.single_process(range(gpus))
         ready = {number: future.result() for number, future in made.items()}
     began, total = time.monotonic(), dict[str, int]()

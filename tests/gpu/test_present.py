@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -14,9 +14,27 @@ from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 from pkc.runtime.errors import NoGpu
 from pkc.runtime.mesh import Mesh
-from tests.gpu import calls, check, copy_engines, hang, present, smoke_runtime
+from tests.gpu import calls, check, copy_engines, functions, hang, litmus, present, smoke_runtime, soak
+from tools import calls as times_of_calls
+from tools import cookbook, epilogues, exchanges, gradients, lengths, regret, rows, versions, without
 
 SCRIPTS = [calls, check, copy_engines, hang, smoke_runtime]
+TOOLS: dict[ModuleType, list[str]] = {
+    functions: [],
+    litmus: [],
+    soak: ["--virtual"],
+    times_of_calls: [],
+    cookbook: ["--json", "x"],
+    epilogues: [],
+    exchanges: [],
+    gradients: [],
+    lengths: [],
+    regret: ["--json", "x"],
+    rows: [],
+    versions: ["."],
+    without: [],
+}
+"""What measures on GPUs, and with which arguments it would begin."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +47,7 @@ def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copy_engines, "_run", lambda *_, **__: pytest.fail("a process is started"))
 
 
-def without() -> None:
+def no_gpu() -> None:
     raise PkcError(NoGpu(NOWHERE, "not set"))
 
 
@@ -40,9 +58,24 @@ def test_no_gpu(
 ) -> None:
     if script is smoke_runtime:
         arguments = []
-    monkeypatch.setattr(present, "load", without)
+    monkeypatch.setattr(present, "load", no_gpu)
     with pytest.raises(SystemExit) as ended:
         script.main(arguments)
+    assert ended.value.code == 2
+    assert capfd.readouterr().err.startswith("error[PK821]: there is no GPU that CUDA can use\n")
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
+def test_a_tool_without_a_gpu(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It says so in place of a traceback, before it compiles anything."""
+    monkeypatch.setattr(present, "load", no_gpu)
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # which `soak` sets
+    for name in ("run", "Popen"):
+        monkeypatch.setattr(subprocess, name, lambda *_, **__: pytest.fail("a process is started"))
+    with pytest.raises(SystemExit) as ended:
+        tool.main(TOOLS[tool])
     assert ended.value.code == 2
     assert capfd.readouterr().err.startswith("error[PK821]: there is no GPU that CUDA can use\n")
 
