@@ -47,9 +47,9 @@ class View:
         }
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Kind:
-    """What arrays of a mesh have in common, but for their address; there is one of each."""
+    """What arrays of a mesh have in common, but for their address; there is one of each as long as it is in use."""
 
     heap: Heap
     shape: tuple[int, ...]

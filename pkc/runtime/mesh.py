@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast, get_args
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Mesh:
         with self.current(self.local[0]):
             self.alarm = Alarm(driver, ranks, group)
         self.faults = Faults(self.alarm, group, tuple(devices), ranks)
-        self.kinds: dict[object, Kind] = {}
+        self.kinds = WeakValueDictionary[object, Kind]()
         self.closed = False
         self.launching = threading.RLock()
         """Held while one thread prepares or starts a launch on all ranks of this process."""

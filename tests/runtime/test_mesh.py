@@ -112,6 +112,17 @@ def test_freed_memory_is_used_again() -> None:
     assert mesh.empty((500,), "f32").offset == first.offset
 
 
+def test_kinds_of_arrays_go_with_the_last_array() -> None:
+    """A mesh that sees new shapes again and again keeps nothing of them; arrays that are alike have one kind."""
+    mesh = Mesh.virtual(2, driver=Driver(Api()))
+    for rows in range(1, 10):
+        mesh.empty((rows, 8), "f32").free()
+    assert not mesh.kinds
+    first, second, other = (mesh.empty((rows, 8), "f32") for rows in (4, 4, 5))
+    assert first.kind is second.kind is not other.kind
+    assert len(mesh.kinds) == 2
+
+
 def test_views() -> None:
     mesh = Mesh.virtual(4, driver=Driver(Api()))
     mesh.empty((3,), "f32")
