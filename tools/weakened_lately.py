@@ -221,8 +221,8 @@ LATELY = (
     Mistake(
         "tensors of other shapes may lie on another GPU",
         "runtime/forms.py",
-        "found[3:] != alike",
-        "found[3:-1] != alike[:-1]",
+        "item[3:] != like[1]",
+        "item[3:-1] != like[1][:-1]",
         "calls/test_calls.py",
     ),
     Mistake(

@@ -23,7 +23,7 @@ from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
 from pkc.location import NOWHERE, Source, Span, shown
 from pkc.runtime.argument_errors import LaunchDimension
-from pkc.runtime.arguments import Bound, bind, fingerprint
+from pkc.runtime.arguments import Bound, bind, fingerprints
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
 from pkc.runtime.forms import Form
@@ -47,23 +47,21 @@ class Launcher:
     def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
         """Launch with these arguments, and compile first if they need it. Raises `PkcError`."""
         pointers: list[int] = []
-        found = [fingerprint(value, pointers) for value in arguments]
-        for value in named.values():
-            found.append(fingerprint(value, pointers))
         names = tuple(named)
+        found = fingerprints((*arguments, *named.values()), pointers)
         key = (names, *found)
         try:
             ready = self._plans.find(key, pointers)
             if ready is not None and not (mesh := ready.mesh).closed and ready.reading.current():
                 with mesh.launching:  # or another thread may let its tensors take the place of these
                     if ready.plan.moved(pointers):
-                        ready.loaded.launch(ready.plan.starts, *_streams(mesh, stream))
+                        ready.loaded.launch(ready.plan, *_streams(mesh, stream))
                         return
             ready = self._like_before(names, found, pointers, stream)
             if ready is None:
                 ready = self._ready(arguments, named, stream, pointers, found)
             with ready.mesh.launching:
-                ready.loaded.launch(ready.plan.starts, *_streams(ready.mesh, stream))
+                ready.loaded.launch(ready.plan, *_streams(ready.mesh, stream))
                 self._plans.keep(key, pointers, ready)
         except PkcError as error:
             raise _at_the_caller(error) from None
@@ -140,7 +138,7 @@ class Launcher:
         """The kernel with these constants, compiled to the tile level, or known from when it was."""
         program = self._program
         given = {name: _constant(program.kernels[0].name, name, value) for name, value in constants.items()}
-        key = tuple((name, fingerprint(value, [])) for name, value in given.items())
+        key = (*given, *fingerprints(given.values(), []))
         if key not in self._variants:
             outline = outline_of(program, given, self._schedule, self._target)
             _warn(outline.warnings)
@@ -348,7 +346,9 @@ def _first(streams: Sequence[int], shared: int | None) -> int:
 
 
 def _streams(mesh: Mesh, stream: Any) -> tuple[list[int], int | None]:
-    return (current_streams(mesh) if stream is None else None) or mesh.streams(stream)
+    if stream is None and (found := current_streams(mesh)) is not None:
+        return found
+    return mesh.streams(stream)
 
 
 # Diagnostics at the line of the caller

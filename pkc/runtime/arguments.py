@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -52,29 +52,39 @@ class Bound:
         return [f"{dim}={value}" for dim, value in self.dims.items() if dim != RANKS]
 
 
-def fingerprint(value: Any, pointers: list[int]) -> object:
-    """A key that differs for arguments that need another plan; as little as possible, as it is made at each call.
+def fingerprints(values: Iterable[Any], pointers: list[int]) -> list[object]:
+    """Keys that differ for arguments that need another plan; as little as possible, as they are made at each call.
 
     Tensors, views and arrays of a mesh that differ in their address alone share a plan: it is added to `pointers`, that
     of an array on rank 0.
     """
-    if hasattr(value, "data_ptr"):
-        pointer = value.data_ptr()
+    found: list[object] = []
+    for value in values:
+        try:
+            pointer = value.data_ptr()
+        except AttributeError:
+            found.append(_fingerprint(value, pointers))
+            continue
         pointers.append(pointer)
-        return pointer % ALIGNMENT, value.shape, value.stride(), value.dtype, value.device
-    if isinstance(value, list | tuple):
-        return tuple([fingerprint(item, pointers) for item in cast("Sequence[Any]", value)])
+        found.append((pointer % ALIGNMENT, value.shape, value.stride(), value.dtype, value.device))
+    return found
+
+
+def _fingerprint(value: Any, pointers: list[int]) -> object:
+    """That of an argument that is no tensor."""
     if isinstance(value, Array):
         if value.freed:
             return id(value), "freed"
         pointers.append(value.address)
         return value.kind
-    if isinstance(value, View):
-        pointers.append(value.address)
-        return value.address % ALIGNMENT, value.shape, value.strides, value.dtype, value.device
     if isinstance(value, numbers.Number):
         # 1, True and 1.0 are equal, and so are both zeros.
         return type(value), str(value)
+    if isinstance(value, list | tuple):
+        return tuple(fingerprints(cast("Sequence[Any]", value), pointers))
+    if isinstance(value, View):
+        pointers.append(value.address)
+        return value.address % ALIGNMENT, value.shape, value.strides, value.dtype, value.device
     # Anything else is refused, and so never looked up again.
     return id(value)
 

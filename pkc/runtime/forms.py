@@ -120,27 +120,15 @@ class _Like:
 
     def bytes(self, given: Any, dims: dict[str | int, int]) -> int | None:
         """The bytes of each array, if they fit; adds their dimensions to those that are known."""
-        items: Sequence[Any] = self._in(given)
-        if type(items) is not tuple or len(items) != len(self._items) or self._uneven:
+        if not self._listed:
+            only = _form(given, self._items[0])
+            return None if only is None else self._bytes(*only, dims)
+        items = cast("tuple[Any, ...]", given) if type(given) is tuple else ()
+        if len(items) != len(self._items) or self._uneven:
             return None
-        before, size = None, 0
-        for item, (of_mesh, alike) in zip(items, self._items, strict=True):
-            form: tuple[Any, Any]
-            if of_mesh:
-                if type(item) is not Kind or _alike(item) != (of_mesh, alike):
-                    return None
-                form = item.shape, None
-            else:
-                found = cast("tuple[Any, ...]", item)
-                if type(item) is not tuple or found[3:] != alike or found[0]:
-                    return None
-                form = found[1], found[2]
-            if form != before:
-                count = self._bytes(form[0], form[1], dims) if before is None else None
-                if count is None:
-                    return None
-                before, size = form, count
-        return size
+        forms = [_form(item, like) for item, like in zip(items, self._items, strict=True)]
+        first = forms[0]
+        return None if first is None or forms.count(first) != len(forms) else self._bytes(*first, dims)
 
     def _in(self, given: Any) -> tuple[Any, ...]:
         return given if self._listed else (given,)
@@ -164,6 +152,16 @@ def _alike(item: Any) -> tuple[bool, tuple[Any, ...]]:
     if type(item) is Kind:
         return True, (item.heap, item.dtype, item.layout, item.shard, item.zigzag)
     return False, item[3:]
+
+
+def _form(item: Any, like: tuple[bool, tuple[Any, ...]]) -> tuple[Sequence[int], Sequence[int] | None] | None:
+    """Shape and strides of an array with this fingerprint, if all else is as it was; those of a mesh have no gaps."""
+    if like[0]:
+        return (item.shape, None) if type(item) is Kind and _alike(item) == like else None
+    if type(item) is not tuple or item[0] or item[3:] != like[1]:
+        return None
+    found = cast("tuple[Any, ...]", item)
+    return found[1], found[2]
 
 
 def _number(given: Any, dtype: str) -> int | float | None:

@@ -21,9 +21,10 @@ from pkc.codegen.artifact import (
     TensorMaps,
 )
 from pkc.dialect.words import RANKS
+from pkc.runtime import tensor_map
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.tensor_map import MAP_BYTES, Maps, Memory, move, tilings
+from pkc.runtime.tensor_map import MAP_BYTES, Maps, Memory, tilings
 
 ALIGNMENT = MAP_BYTES
 
@@ -68,6 +69,8 @@ class StructOf:
                 self.bases.setdefault(field.array, []).append(offset)
         self.ranks = [offset for field, offset in plain if isinstance(field, RankField) and field.what == "rank"]
         self.epochs = [offset for field, offset in plain if isinstance(field, Epochs)]
+        self.memory = ctypes.c_char * (self.size + ALIGNMENT)
+        """The type of memory that has room for it wherever it is aligned."""
         self.write = _packing(plain)
         self.getters = [_getter(field) for field, _ in plain]
 
@@ -77,7 +80,7 @@ class KernelParameters:
 
     def __init__(self, of: StructOf) -> None:
         self._struct = of
-        self._memory = ctypes.create_string_buffer(of.size + ALIGNMENT)
+        self._memory = of.memory()
         self._bytes = memoryview(self._memory).cast("B")
         start = ctypes.addressof(self._memory)
         self.address = -(-start // ALIGNMENT) * ALIGNMENT
@@ -85,13 +88,12 @@ class KernelParameters:
         self._pointers = ctypes.c_void_p(self.address)
         self.pointers = ctypes.addressof(self._pointers)
         """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
-        self._maps: dict[str, list[tuple[int, int, bool]]] = {}
-        """By array, where its maps are in the struct, how far behind the array's address they begin, and whether they
-        stand there twice."""
+        self._written: list[Sequence[tuple[int, int, bool]]] = []
+        """What was written of each of the struct's maps, as `Maps.encode` says it."""
 
     def fill(self, values: Values) -> None:
         """Write every field. Raises `PkcError` if TMA cannot move an array."""
-        of = self._struct
+        of, content = self._struct, self._bytes
         of.write(self._memory, self._at, *[get(values) for get in of.getters])
         for field, offset, array, maps in of.maps:
             found = maps.encode(values.dims, values.addresses[array.name], self.address + offset)
@@ -99,36 +101,53 @@ class KernelParameters:
                 for tiling in tilings(_memory(array, values), field.box, field.swizzle, field.split):
                     tiling.check()
                 raise AssertionError(f"no map of `{array.name}`")
-            for behind, begin, repeated in found:
-                self._maps.setdefault(array.name, []).append((offset + behind, begin, repeated))
+            self._written.append(found)
+            for behind, _, repeated in found:
                 if repeated:
-                    self._repeat(offset + behind)
+                    first = self._at + offset + behind
+                    second = first + MAP_BYTES
+                    content[second : second + MAP_BYTES] = content[first:second]
 
     def on(self, rank: int, epochs: int) -> KernelParameters:
         """The same on another rank, whose epochs are there; the arrays in its own memory have yet to be moved."""
         of, other = self._struct, KernelParameters(self._struct)
         ctypes.memmove(other.address, self.address, of.size)
-        other._maps = self._maps
+        other._written = self._written
         for offset in of.ranks:
             _NUMBER.pack_into(other._memory, other._at + offset, rank)
         for offset in of.epochs:
             _ADDRESS.pack_into(other._memory, other._at + offset, epochs)
         return other
 
-    def move(self, array: str, address: int) -> None:
-        """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
-        for at, offset, repeated in self._maps.get(array, ()):
-            move(self.address + at, address + offset)
-            if repeated:
-                self._repeat(at)
-        for offset in self._struct.bases.get(array, ()):
-            _ADDRESS.pack_into(self._memory, self._at + offset, address)
+    def move(self, array: str) -> Callable[[int], None]:
+        """A function that lets an array of the same shape, at an address that is a multiple of 16 bytes, take the place
+        of the one that was filled in."""
+        written = zip(self._struct.maps, self._written, strict=True)
+        maps = [
+            (self.address + offset + behind, begin, self._both(offset + behind) if repeated else None)
+            for (_, offset, parameter, _), found in written
+            if parameter.name == array
+            for behind, begin, repeated in found
+        ]
+        bases = [self._at + offset for offset in self._struct.bases.get(array, ())]
+        memory, pack, replace = self._memory, _ADDRESS.pack_into, tensor_map.replace_address()
 
-    def _repeat(self, at: int) -> None:
-        """Let the second map be the first one, which is in the struct from `at` on."""
-        at += self._at
-        second = at + MAP_BYTES
-        self._bytes[second : second + MAP_BYTES] = self._bytes[at:second]
+        def to(address: int) -> None:
+            for target, begin, both in maps:
+                status = replace(target, address + begin)
+                if status:
+                    raise tensor_map.not_moved(status, address + begin)
+                if both is not None:
+                    both[1][:] = both[0]
+            for offset in bases:
+                pack(memory, offset, address)
+
+        return to
+
+    def _both(self, at: int) -> tuple[memoryview, memoryview]:
+        """The map that is in the struct from `at` on, and the one behind it."""
+        first, second = self._at + at, self._at + at + MAP_BYTES
+        return self._bytes[first:second], self._bytes[second : second + MAP_BYTES]
 
 
 def _maps(field: TensorMaps, array: ArrayParameter, ranks: int, heap_stride: int) -> Maps:

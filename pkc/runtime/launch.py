@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from pkc.codegen.artifact import Artifact, Waits
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.words import RANKS
 from pkc.location import NOWHERE
-from pkc.runtime.arguments import Bound, bind, fingerprint
+from pkc.runtime.arguments import Bound, bind, fingerprints
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
 from pkc.runtime.enqueue import Action, Call, Placer, calls, kinds, side_by_side
@@ -63,6 +62,7 @@ class LoadedKernel:
         private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
         self._private_scratch = [array.name for array in private]
         self.memory = KernelMemory(artifact, mesh, self.grid)
+        self._turns = mesh.turns if self.memory.shared else None
         self._form: Form | None = None
         """What calls have in common with the last one that was checked."""
         self._agreed: set[object] = set()
@@ -93,7 +93,7 @@ class LoadedKernel:
         settings = dims or {}
         streams, shared = self.mesh.streams(stream)
         pointers: list[int] = []
-        found = [fingerprint(value, pointers) for value in arguments.values()]
+        found = fingerprints(arguments.values(), pointers)
         key = (*arguments, *found, *settings.items())
         # Another thread may let its tensors take the place of these, once the launch has its copy of their addresses.
         with self.mesh.launching:
@@ -101,13 +101,13 @@ class LoadedKernel:
             if plan is None or not plan.moved(pointers):
                 plan = self.plan(arguments, settings, streams[0] if shared is None else shared)
                 self._plans.keep(key, pointers, plan)
-            self.launch(plan.starts, streams, shared)
+            self.launch(plan, streams, shared)
 
     def plan(self, arguments: Mapping[str, Any], settings: Mapping[str, int], stream: int) -> Plan:
         """A launch with these arguments, prepared; the first will be on `stream`. `settings` are the dimensions that no
         array shows. Raises `PkcError`."""
         pointers: list[int] = []
-        found = [fingerprint(value, pointers) for value in arguments.values()]
+        found = fingerprints(arguments.values(), pointers)
         form, bound = self._form, None
         if form is not None and form.names == tuple(arguments) and form.settings == settings:
             bound = form.bound(found, pointers)
@@ -121,29 +121,36 @@ class LoadedKernel:
         with self.mesh.launching:
             if not plan.moved(pointers):
                 return False
-            self.launch(plan.starts, [stream], None)
+            self.launch(plan, [stream], None)
         return True
 
     def prepare(self, bound: Bound, form: Form, pointers: list[int], stream: int) -> Plan:
         """All that launches need with arguments of a form at `pointers`; the first one will be on `stream`. Raises
         `PkcError`."""
-        mesh, rank = self.mesh, self.mesh.local[0]
-        _, current = mesh.driver.api.cuCtxGetCurrent()
-        # The driver encodes tensor maps only within a context, of whatever GPU.
-        with mesh.launching, nullcontext() if current == rank.context else mesh.current(rank):
-            new = None if mesh.group is None else self._agree(bound, mesh.group)
-            dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
-            memory = self.memory.known(dims)
-            first = memory is None
-            if memory is None:
-                self._check_capture(stream)
-                memory = self.memory.allocate(dims)
-            if new is not None:
-                mesh.heap.share()
-                self._agreed.add(new)
-            starts = self._starts(bound, dims, memory)
-            if first and self._beside is not None:
-                self._beside.try_out([start.work for start in starts if start.work is not None])
+        mesh, context = self.mesh, self.mesh.local[0].context
+        with mesh.launching:
+            _, current = mesh.driver.api.cuCtxGetCurrent()
+            if current == context:
+                return self._prepared(bound, form, pointers, stream)
+            # The driver encodes tensor maps only within a context, of whatever GPU.
+            with mesh.current(mesh.local[0]):
+                return self._prepared(bound, form, pointers, stream)
+
+    def _prepared(self, bound: Bound, form: Form, pointers: list[int], stream: int) -> Plan:
+        mesh = self.mesh
+        new = None if mesh.group is None else self._agree(bound, mesh.group)
+        dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
+        memory = self.memory.known(dims)
+        first = memory is None
+        if memory is None:
+            self._check_capture(stream)
+            memory = self.memory.allocate(dims)
+        if new is not None:
+            mesh.heap.share()
+            self._agreed.add(new)
+        starts = self._starts(bound, dims, memory)
+        if first and self._beside is not None:
+            self._beside.try_out([start.work for start in starts if start.work is not None])
         # Other processes agree to each place in the heap.
         return Plan(starts, form, pointers, bound.spans, () if mesh.group is None else bound.heap)
 
@@ -156,34 +163,33 @@ class LoadedKernel:
         group.agree(f"launches {self.artifact.name} ({self._digest}) with {what}")
         return kind
 
-    def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
-        """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
-        every GPU gets their kernels in the same order, and on whatever streams, a launch begins when the one before on
-        this mesh has ended (`pkc.runtime.turns`)."""
-        mesh, beside = self.mesh, self._beside
-        with mesh.launching:
-            mesh.check()
-            if self._raised.value:
-                mesh.faults.check()
-            mesh.faults.last = starts
-            _, before = mesh.driver.api.cuCtxGetCurrent()
-            current = before
-            try:
-                if shared is not None:
-                    self._fork(shared)
-                if self.memory.shared:
-                    current = mesh.turns.take(streams, current)
-                if beside is None:
-                    current = self._launch(starts, streams, current)
-                else:
-                    current = self._launch_beside(starts, streams, beside)
-                if self.memory.shared:
-                    mesh.turns.end(streams, current)
-                if shared is not None:
-                    self._join(shared)
-            finally:
-                if before != self._context:
-                    mesh.driver.api.cuCtxSetCurrent(before)
+    def launch(self, plan: Plan, streams: Sequence[int], shared: int | None) -> None:
+        """Launch what is prepared; streams as `Mesh.streams` gives them. The caller holds `launching` of the mesh:
+        threads launch one after the other, so that every GPU gets their kernels in the same order, and on whatever
+        streams, a launch begins when the one before on this mesh has ended (`pkc.runtime.turns`)."""
+        mesh, starts, turns = self.mesh, plan.starts, self._turns
+        mesh.check()
+        if self._raised.value:
+            mesh.faults.check()
+        mesh.faults.last = starts
+        _, before = mesh.driver.api.cuCtxGetCurrent()
+        current = before
+        try:
+            if shared is not None:
+                self._fork(shared)
+            if turns is not None:
+                current = turns.take(streams, current)
+            if self._beside is None:
+                current = self._launch(starts, streams, current)
+            else:
+                current = self._launch_beside(starts, streams, self._beside)
+            if turns is not None:
+                turns.end(streams, current)
+            if shared is not None:
+                self._join(shared)
+        finally:
+            if before != self._context:
+                mesh.driver.api.cuCtxSetCurrent(before)
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
         """The offset in the heap of a scratch array or a signal, after a launch with these dimensions."""
@@ -199,12 +205,12 @@ class LoadedKernel:
 
         Nothing is allocated, loaded or waited for: a kernel that runs may wait for one that is not started yet."""
         api = self.mesh.driver.api
-        for start, stream in zip(starts, streams, strict=True):
+        for at, start in enumerate(starts):
             context, config = start.rank.context, start.config
             if context != current:
                 current = context
                 api.cuCtxSetCurrent(context)
-            config.hStream = stream
+            config.hStream = streams[at]
             (status,) = api.cuLaunchKernelEx(config, start.function, start.parameters.pointers, 0)
             if status:
                 self.mesh.driver.fail("cuLaunchKernelEx", status)
@@ -272,7 +278,7 @@ class LoadedKernel:
             else:
                 parameters = starts[0].parameters.on(rank.rank, epochs)
                 for name, address in own.items():
-                    parameters.move(name, address)
+                    parameters.move(name)(address)
             work = None if self._engines is None else self._work(self._engines, values, memory)
             config, function = self._configs[rank.rank], self._functions[rank.rank]
             starts.append(Start(rank, config, function, parameters, work, self.artifact.name, bound.dims))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -66,9 +66,11 @@ class Plan:
         self._form, self._spans = form, spans
         self._pairs: list[_Pair] | None = None
         self._pointers = pointers
+        self._moves: Sequence[tuple[int, Callable[[int], None], int]] | None = None
+        """What moves an array on a rank: the number of its pointer, a function, and how many bytes to add."""
         # Copies are enqueued with the addresses that they had.
-        stay = {*fixed, *(name for start in starts if start.work is not None for name in start.work.arrays)}
-        self.fixed = [number for number, (name, _) in enumerate(form.places) if name in stay]
+        stay = {*fixed, *[name for start in starts if start.work is not None for name in start.work.arrays]}
+        self.fixed = [number for number, (name, _) in enumerate(form.places) if name in stay] if stay else ()
         """The pointers that must be the same."""
 
     def moved(self, pointers: list[int]) -> bool:
@@ -83,22 +85,32 @@ class Plan:
         if not self._apart(pointers):
             return False
         self._pointers = []  # after an interrupt on the way, nobody knows what is where
-        api = self._form.mesh.driver.api
+        api, context = self._form.mesh.driver.api, self.starts[0].rank.context
         _, current = api.cuCtxGetCurrent()
         # The driver writes tensor maps only within a context, of whatever GPU.
-        outside = not int(current)
+        outside = current != context and not int(current)
         if outside:
-            api.cuCtxSetCurrent(self.starts[0].rank.context)
+            api.cuCtxSetCurrent(context)
         try:
-            for (name, each), old, pointer in zip(self._form.places, before, pointers, strict=True):
-                if old != pointer:
-                    for at, shift in each:
-                        self.starts[at].parameters.move(name, pointer + shift)
+            self._move(before, pointers)
         finally:
             if outside:
                 api.cuCtxSetCurrent(current)
         self._pointers = pointers
         return True
+
+    def _move(self, before: Sequence[int], pointers: Sequence[int]) -> None:
+        if self._moves is None:
+            places, starts = enumerate(self._form.places), self.starts
+            self._moves = [
+                (number, starts[at].parameters.move(name), shift)
+                for number, (name, each) in places
+                for at, shift in each
+            ]
+        for number, move, shift in self._moves:
+            pointer = pointers[number]
+            if pointer != before[number]:
+                move(pointer + shift)
 
     def _apart(self, pointers: list[int]) -> bool:
         """Whether no array that the kernel writes shares memory with another one."""
@@ -126,10 +138,15 @@ class Plans(Generic[Prepared]):
 
     def __init__(self) -> None:
         self._kept: dict[object, Prepared] = {}
+        self._last: tuple[object, Prepared | None] = None, None
+        """What was looked up last: the next call is often the same."""
 
     def find(self, key: object, pointers: Sequence[int]) -> Prepared | None:
         """What was kept for the key, and for these pointers as far as they are fixed."""
-        found = self._kept.get(key)
+        last, found = self._last
+        if key != last:
+            found = self._kept.get(key)
+            self._last = key, found
         if found is not None and found.fixed:
             return self._kept.get((key, *[pointers[number] for number in found.fixed]))
         return found
@@ -141,10 +158,12 @@ class Plans(Generic[Prepared]):
             while len(self._kept) >= MOST_PLANS:
                 del self._kept[next(iter(self._kept))]
             self._kept[each] = prepared
+        self._last = None, None
 
     def clear(self) -> None:
         """Forget everything."""
         self._kept.clear()
+        self._last = None, None
 
     def __len__(self) -> int:
         return len(self._kept)

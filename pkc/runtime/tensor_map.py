@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,6 +116,7 @@ class Maps:
         self._extents, self._strides = long(), longs()
         if copies:
             self._extents[count - 1], self._strides[count - 2] = ranks, heap_stride
+        self._call, self._target, self._address = _encode_tiled(), ctypes.c_void_p(), ctypes.c_void_p()
         self._about = ELEMENTS[dtype].code, rank
         self._rest = _box(box), ones, 0, _SWIZZLES.index(swizzle), _L2_PROMOTION_128_BYTES, 0
 
@@ -157,17 +158,16 @@ class Maps:
         return (0, 0, False), (MAP_BYTES, whole * step, False)
 
     def _encode(self, address: int, target: int) -> None:
-        status = _encode_tiled()(target, *self._about, address, self._extents, self._strides, *self._rest)
+        self._target.value, self._address.value = target, address
+        status = self._call(self._target, *self._about, self._address, self._extents, self._strides, *self._rest)
         if status:
             text = f"{hex(address)}: {[*self._extents]}, {[*self._strides]}"
             raise DriverError(DriverFailure(NOWHERE, "cuTensorMapEncodeTiled", str(status), text), status)
 
 
-def move(target: int, address: int) -> None:
-    """Let the map in host memory at `target` be of an array at another address, a multiple of 16."""
-    status = _replace_address()(target, address)
-    if status:
-        raise DriverError(DriverFailure(NOWHERE, "cuTensorMapReplaceAddress", str(status), hex(address)), status)
+def not_moved(status: int, address: int) -> DriverError:
+    """What `replace_address` has not done."""
+    return DriverError(DriverFailure(NOWHERE, "cuTensorMapReplaceAddress", str(status), hex(address)), status)
 
 
 @functools.cache
@@ -190,14 +190,14 @@ def _names(dims: tuple[str | int, ...]) -> tuple[str, ...]:
 @functools.cache
 def _encode_tiled() -> Any:
     # The driver's library is loaded by now.
-    call = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
-    pointer, word = ctypes.c_void_p, ctypes.c_uint32
-    call.argtypes = (pointer, word, word, pointer, pointer, pointer, pointer, pointer, word, word, word, word)
-    return call
+    # Conversions by `argtypes` take longer than the call: pointers are objects of ctypes, all else fits a C int.
+    return ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
 
 
 @functools.cache
-def _replace_address() -> Any:
+def replace_address() -> Callable[[int, int], int]:
+    """A function that lets the map in host memory at an address be of an array at another one, a multiple of 16, within
+    a context. It gives a CUresult."""
     call = ctypes.CDLL("libcuda.so.1").cuTensorMapReplaceAddress
     call.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return call

@@ -34,13 +34,13 @@ def current_streams(mesh: Mesh) -> tuple[list[int], int | None] | None:
     `None` if the program does not use torch on GPUs. In a stream capture, and if ranks share a GPU, all are forked
     from one stream. Raises `PkcError`.
     """
-    torch = sys.modules.get("torch")
+    torch, devices = sys.modules.get("torch"), mesh.devices
     stream_of = None if torch is None else _streams(torch)
     if torch is None or stream_of is None:
         return None
+    if len(devices) == 1:
+        return [stream_of(devices[0])], None
     cuda, first = torch.cuda, mesh.local[0]
-    if len(mesh.local) == 1:
-        return [stream_of(first.device)], None
     if cuda.is_current_stream_capturing():
         if cuda.current_device() != first.device:
             raise PkcError(CaptureElsewhere(NOWHERE, cuda.current_device(), first.rank, first.device))

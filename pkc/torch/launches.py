@@ -9,7 +9,7 @@ from typing import Any
 
 from pkc.driver.builder import artifact_for
 from pkc.frontend.tree import Program
-from pkc.runtime.arguments import fingerprint
+from pkc.runtime.arguments import fingerprints
 from pkc.runtime.launch import LoadedKernel, Plan
 from pkc.runtime.mesh import Mesh
 from pkc.torch.groups import Place
@@ -56,8 +56,7 @@ class Launch:
         self._plan: Plan | None = None
         self._behind: list[int] = []
         """The pointers of the other arguments, which come behind those of the tensors."""
-        for each in fixed.values():
-            fingerprint(each, self._behind)
+        fingerprints(fixed.values(), self._behind)
 
     def __call__(self, *private: Any) -> None:
         pointers = [*[each.data_ptr() for each in private], *self._behind]
@@ -67,7 +66,7 @@ class Launch:
             for name in self._transposed:
                 arguments[name] = arguments[name].t()
             plan = self._kernel.plan({**arguments, **self._fixed}, {}, stream)
-            self._kernel.launch(plan.starts, [stream], None)
+            self._kernel.start(plan, pointers, stream)
             self._plan = plan  # only now may another thread let its tensors take the place of these
 
 

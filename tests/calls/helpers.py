@@ -40,7 +40,7 @@ def gathered(X: bf16[M, N].shard(0), Y: bf16[M, N]):
 def use(monkeypatch: pytest.MonkeyPatch, api: Api) -> None:
     driver = Driver(api)
     monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: api.encode)
-    monkeypatch.setattr(tensor_map, "_replace_address", lambda: api.replace)
+    monkeypatch.setattr(tensor_map, "replace_address", lambda: api.replace)
     monkeypatch.setattr(meshes, "load", lambda: driver)
     monkeypatch.setattr(default, "_made", {})
 

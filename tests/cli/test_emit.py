@@ -34,7 +34,7 @@ from pkc.runtime.mesh import Mesh
 from tests.runtime.fake import Api, Device, Tensor
 
 api, columns = Api(gpus=2), int(sys.argv[2])
-tensor_map._encode_tiled, tensor_map._replace_address = lambda: api.encode, lambda: api.replace
+tensor_map._encode_tiled, tensor_map.replace_address = lambda: api.encode, lambda: api.replace
 artifact = load(sys.argv[1])
 kernel = LoadedKernel(artifact, Mesh.single_process(driver=Driver(api)))
 x, y = ([Tensor((64, columns), device=Device(rank), address=at << 32) for rank in (0, 1)] for at in (1, 2))

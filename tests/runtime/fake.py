@@ -311,8 +311,9 @@ class Api:
         """`cuTensorMapEncodeTiled`: a map is its number, repeated."""
         if not self.contexts[-1]:
             return NO_CONTEXT
-        dtype, rank, address, extents, strides, box, steps, interleave, swizzle, promotion, fill = rest
-        assert target % 128 == 0
+        dtype, rank, place, extents, strides, box, steps, interleave, swizzle, promotion, fill = rest
+        address = place.value or 0
+        assert target.value % 128 == 0
         assert (list(steps), interleave, promotion, fill) == ([1] * rank, 0, 2, 0)
         ctypes.memset(target, len(self.encoded) + 1, 128)
         self.encoded.append(
@@ -341,7 +342,7 @@ def driver(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[Driver, Ap
     """A driver of `Api(**settings)`, which also encodes tensor maps."""
     api = Api(**settings)
     monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: api.encode)
-    monkeypatch.setattr(tensor_map, "_replace_address", lambda: api.replace)
+    monkeypatch.setattr(tensor_map, "replace_address", lambda: api.replace)
     return Driver(api), api
 
 

@@ -26,7 +26,7 @@ from pkc.codegen.artifact import (
 )
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.runtime.arguments import bind, fingerprint
+from pkc.runtime.arguments import bind, fingerprints
 from pkc.runtime.beside import Work
 from pkc.runtime.forms import Form
 from pkc.runtime.kernel_parameters import layout
@@ -411,7 +411,7 @@ def test_processes_compare_the_same_text_for_a_call_like_one_before(monkeypatch:
     interface = LoadedKernel(replace(SMALL, arrays=arrays, fields=()), mesh).artifact.interface
     given = {name: mesh.empty((4, 8), "f32") for name in reversed(names)}
     pointers: list[int] = []
-    found = [fingerprint(value, pointers) for value in given.values()]
+    found = fingerprints(given.values(), pointers)
     form = Form(replace(interface, scalars=()), mesh, tuple(given), found, {})
     like, checked = form.bound(found, pointers), bind(interface, mesh, given, {})
     assert like is not None

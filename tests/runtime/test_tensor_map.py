@@ -152,8 +152,8 @@ def test_maps_of_any_size(
     """They are those of the array with its extents, or there are none if these do not check."""
     found: list[Tiling] = []
 
-    def encode(target: int, _: int, rank: int, address: int, sizes: Any, steps: Any, box: Any, *rest: Any) -> int:
-        strides = tuple(steps)[: rank - 1]
+    def encode(_: Any, _dtype: int, rank: int, place: Any, sizes: Any, steps: Any, box: Any, *rest: Any) -> int:
+        strides, address = tuple(steps)[: rank - 1], place.value or 0
         found.append(Tiling("A", "i32", address, tuple(sizes), strides, tuple(box), rest[2], names[len(found)]))
         return 0
 
@@ -203,7 +203,7 @@ def test_what_the_driver_is_told(monkeypatch: pytest.MonkeyPatch, dtype: str, sw
     assert maps.encode({"M": 100, "K": 1024}, 4096, 128) == ((0, 0, True),)
     ((target, kind, rank, address, *rest),) = given
     *arrays, interleave, mode, promotion, fill = rest
-    assert (target, rank, address) == (128, 2, 4096)
+    assert (target.value, rank, address.value) == (128, 2, 4096)
     assert kind == getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ENUMERATORS[dtype]}")
     assert [list(array) for array in arrays] == [[1024, 100], [1024 * size], [row // size, 50], [1, 1]]
     assert interleave == driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE
