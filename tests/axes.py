@@ -95,4 +95,127 @@ kernel k(X: f32[M, N], Z: f32[N, M], v: f32[M], Y: f32[M, N]):
 }
 """Tiles that lie along rows and along columns."""
 
-PROGRAMS = ORDERS | TWICE
+
+def _shifted(x: Any, by: int, axis: int) -> Any:
+    """At each place what lies so many places before it along an axis, zeros outside."""
+    found, length = np.zeros_like(x), x.shape[axis]
+    for place in range(length):
+        if 0 <= place - by < length:
+            np.moveaxis(found, axis, 0)[place] = np.moveaxis(x, axis, 0)[place - by]
+    return found
+
+
+def _cross(x: Any) -> Any:
+    return sum(_shifted(x, by, axis) for by in (-1, 1) for axis in (0, 1)) / 4
+
+
+def _named(x: Any, t: Any) -> Any:
+    """Columns that a table names; zeros where it is negative."""
+    return np.where(t >= 0, x[:, np.maximum(t, 0)], 0.0)
+
+
+SHIFTED: dict[str, OnAxes] = {
+    "differences": OnAxes(
+        """\
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = X[m, n] - X[m, n - 1]
+""",
+        lambda a: a["X"] - _shifted(a["X"], 1, 1),
+    ),
+    "stencil": OnAxes(
+        """\
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+        Y[m, n] = 0.25 * (X[m - 1, n] + X[m + 1, n] + X[m, n - 1] + X[m, n + 1])
+""",
+        lambda a: _cross(a["X"]),
+    ),
+    "causal convolution": OnAxes(
+        """\
+kernel k(X: bf16[M, N], W: f32[4, N], b: f32[N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+        acc = zeros(f32, m, n) + b[n]
+        for s in range(4):
+            acc += X[m - 3 + s, n] * W[s, n]
+        Y[m, n] = acc * sigmoid(acc)
+""",
+        lambda a: (lambda x: x / (1 + np.exp(-x)))(
+            a["b"] + sum(_shifted(a["X"], 3 - s, 0) * a["W"][s] for s in range(4))
+        ),
+    ),
+    "upsampled": OnAxes(
+        """\
+kernel k(X: f16[M, N], Y: f16[H, V]):
+    for h, v in tasks(blocks(H, 16), blocks(V, 64)):
+        Y[h, v] = X[h // 2, v // 2]
+""",
+        lambda a: a["X"].repeat(2, 0).repeat(2, 1),
+    ),
+    "mirrored and turned": OnAxes(
+        """\
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = X[M - 1 - m, (n + 3) % N]
+""",
+        lambda a: np.roll(a["X"][::-1], -3, 1),
+    ),
+}
+"""Blocks whose positions are computed."""
+
+PICKED: dict[str, OnAxes] = {
+    "columns": OnAxes(
+        """\
+kernel k(X: bf16[M, N], t: i32[K], Y: bf16[M, K]):
+    for m, k in tasks(blocks(M, 32), blocks(K, 64)):
+        Y[m, k] = X[m, t[k]]
+""",
+        lambda a: _named(a["X"], a["t"]),
+    ),
+    "heads": OnAxes(
+        """\
+kernel k(X: bf16[M, N, 16], t: i32[K], Y: f32[M, K, 16]):
+    for m, k in tasks(M, blocks(K, 32)):
+        Y[m, k] = X[m, t[k]] * 2.0
+""",
+        lambda a: np.where((a["t"] >= 0)[:, None], a["X"][:, np.maximum(a["t"], 0)], 0.0) * 2,
+    ),
+    "one of each row": OnAxes(
+        """\
+kernel k(X: bf16[M, N], t: i32[M], s: f32[M], Y: f32[M]):
+    for m in tasks(blocks(M, 32)):
+        Y[m] = X[m, t[m]] * s[m]
+""",
+        lambda a: np.where(a["t"] >= 0, a["X"][np.arange(len(a["t"])), a["t"]], 0.0) * a["s"],
+    ),
+    "codes": OnAxes(
+        """\
+kernel k(book: f32[40], q: i32[M, N], s: f32[M], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = book[q[m, n]] * s[m]
+""",
+        lambda a: np.where(a["q"] >= 0, a["book"][np.maximum(a["q"], 0)], 0.0) * a["s"][:, None],
+    ),
+    "single elements": OnAxes(
+        """\
+kernel k(X: f32[M, N], r: i32[K], c: i32[K], Y: f32[K]):
+    for k in tasks(blocks(K, 32)):
+        Y[k] = X[r[k], c[k]] + X[r[k] // 2, c[k]]
+""",
+        lambda a: sum(np.where((a["r"] >= 0) & (a["c"] >= 0), a["X"][r, a["c"]], 0.0) for r in (a["r"], a["r"] // 2)),
+    ),
+    "of a matmul": OnAxes(
+        """\
+kernel k(X: bf16[M, V], t: i32[K], W: bf16[K, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += X[m, t[k]] @ W[k, n]
+        Y[m, n] = acc
+""",
+        lambda a: _named(a["X"], a["t"]) @ a["W"],
+    ),
+}
+"""Elements that tables name along any dimension; a negative entry names none."""
+
+PROGRAMS = ORDERS | TWICE | SHIFTED | PICKED

@@ -299,7 +299,8 @@ class _Counter(Evaluator):
         # Beside communicators there is room for one warp.
         alone = planned(op) == "inter_sm" and not self._kernel.scheduled_number(COMM_SMS)
         warps = 1 if alone else self._target.tuning.carriers
-        chunks = data / CHUNK / (warps * self._target.arch.warp)
+        each = CHUNK if op.ends_in_block else dtype_bytes(tile.element_type)
+        chunks = data / each / (warps * self._target.arch.warp)
         iteration.loads.append(Load(name, layout.bytes, data, 0.0, 0.0, chunks))
         self._work.read[name] = self._work.read.get(name, 0.0) + self._phase.tasks * iteration.times * data
         if planned(op) in ("inter_sm", "copy_engine") and not whole_rows(op):

@@ -10,8 +10,8 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IndexType, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, StringAttr, i64
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AnyOf,
     AttrSizedOperandSegments,
@@ -38,6 +38,13 @@ INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
 _SIZED = (AttrSizedOperandSegments(as_property=True),)
 
 Array: TypeAlias = PrivateType | PGLType
+
+
+def tables_of(op: Operation) -> tuple[SSAValue, ...]:
+    """The tables by which an operation finds rows or elements."""
+    if isinstance(op, GatherOp):
+        return tuple(place for place in op.places if isinstance(place.type, TileType))
+    return (op.rows,) if isinstance(op, _Scatter) else ()
 
 
 def array_type(value: SSAValue) -> Array:
@@ -134,23 +141,29 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Rows of an array, named by a table; zeros where the row is negative.
+    """Elements of an array, at positions that a table names; zeros where one is negative.
 
-    `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank, row). With
-    `local`, this rank's rows are those of that array, which is sharded by rows.
+    Whole rows: `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank,
+    row). With `local`, this rank's rows are those of that array, which is sharded by rows.
+
+    With `axes`, along any dimension of a private array or of this rank's copy: `rows` names positions of dimension
+    `dim`, and among the indices of the others there may be more tables. `axes` has the axis of the result for each axis
+    of what addresses each dimension in turn; some may go along one axis, element by element.
     """
 
     name = "pk.gather"
     array = operand_def(ARRAY)
     local = opt_operand_def(PGLType)
     rows = operand_def(TileType)
-    indices = var_operand_def(INDEX)
+    indices = var_operand_def(AnyOf((INDEX, BaseAttr(TileType))))
+    dim = opt_prop_def(IntegerAttr.constr(i64))
+    axes = opt_prop_def(DenseArrayBase.constr(i64))
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     irdl_options = _SIZED
     assembly_format = (
-        "$array (`local` $local^ `:` type($local))? `rows` $rows `[` $indices `:` type($indices) `]` attr-dict"
-        " `:` type($array) `,` type($rows) `->` type($result)"
+        "$array (`local` $local^ `:` type($local))? `rows` $rows (`dim` $dim^ `axes` $axes)? `[` $indices `:`"
+        " type($indices) `]` attr-dict `:` type($array) `,` type($rows) `->` type($result)"
     )
 
     def __init__(
@@ -160,16 +173,82 @@ class GatherOp(IRDLOperation):
         result = TileType(shape, array_type(array).element_type)
         super().__init__(operands=[array, local, rows, indices], result_types=[result])
 
+    @classmethod
+    def along(cls, array: SSAValue, places: Sequence[SSAValue], axes: Sequence[int], shape: Sequence[int]) -> GatherOp:
+        """Elements at `places`, of which one addresses each dimension, and one at least is a table."""
+        dim = next(number for number, place in enumerate(places) if isinstance(place.type, TileType))
+        properties = {"dim": IntegerAttr(dim, i64), "axes": DenseArrayBase.from_list(i64, axes)}
+        others = [*places[:dim], *places[dim + 1 :]]
+        result = TileType(shape, array_type(array).element_type)
+        return cls.build(operands=[array, None, places[dim], others], properties=properties, result_types=[result])
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether whole rows are named."""
+        return self.axes is None
+
+    @property
+    def places(self) -> tuple[SSAValue, ...]:
+        """What addresses each dimension."""
+        dim = 0 if self.dim is None else self.dim.value.data
+        return (*self.indices[:dim], self.rows, *self.indices[dim:])
+
+    @property
+    def axes_of_places(self) -> tuple[tuple[int, ...], ...]:
+        """The axes of the result that each of the places goes along."""
+        counts = [_rank_of(place) for place in self.places]
+        if self.of_rows and is_pgl(self.array, Layout.Symmetric):
+            counts[0] = 1
+        axes = iter(range(sum(counts)) if self.axes is None else self.axes.get_values())
+        return tuple(tuple(next(axes) for _ in range(count)) for count in counts)
+
+    @property
+    def ends_in_block(self) -> bool:
+        """Whether neighbours along the last axis of the result are neighbours in the array."""
+        *others, last = self.axes_of_places
+        final = self.result.type.rank - 1
+        return isinstance(self.places[-1].type, BlockType) and last == (final,) and all(final not in a for a in others)
+
     def verify_(self) -> None:
         array, rows = array_type(self.array), tile_type(self.rows)
-        verify_indices(array, self.indices, first=1)
         if self.local is not None:
             _verify_local(array, array_type(self.local))
+        if not self.of_rows:
+            _verify_places(self)
+            return
+        verify_indices(array, self.indices, first=1)
         pairs = is_pgl(self.array, Layout.Symmetric)
         if rows.element_type != i32 or rows.rank != 1 + pairs or (pairs and rows.shape[1] != 2):
             raise VerifyException(f"expected i32 rows with {'axes (p, 2)' if pairs else 'one axis'}, got {rows}")
         shape = (rows.shape[0], *index_shape([i.type for i in self.indices]))
         verify_tile(self.result.type, shape, array.element_type, "a tile")
+
+
+def _rank_of(place: SSAValue) -> int:
+    return place.type.rank if isinstance(place.type, TileType) else int(isinstance(place.type, BlockType))
+
+
+def _verify_places(op: GatherOp) -> None:
+    array, places, axes = array_type(op.array), op.places, op.axes
+    assert axes is not None
+    verify_indices(array, places)
+    if is_pgl(op.array, Layout.Shard) or op.local is not None:
+        raise VerifyException("tables along any dimension pick from memory of this rank")
+    if sum(map(_rank_of, places)) != len(axes):
+        raise VerifyException(f"expected an axis for each of those of {len(places)} places, got {len(axes)}")
+    extents: dict[int, int] = {}
+    for place, along in zip(places, op.axes_of_places, strict=True):
+        kind = place.type
+        if isinstance(kind, TileType) and kind.element_type != i32:
+            raise VerifyException(f"expected a table of i32, got {kind}")
+        shape = kind.shape if isinstance(kind, TileType) else (kind.extent,) if isinstance(kind, BlockType) else ()
+        for axis, extent in zip(along, shape, strict=True):
+            if extents.setdefault(axis, extent) != extent:
+                raise VerifyException(f"axis {axis} has {extents[axis]} elements, and {extent}")
+    shape = tuple(extents[axis] for axis in sorted(extents))
+    if sorted(extents) != list(range(len(extents))):
+        raise VerifyException(f"expected all axes of a tile, got {sorted(extents)}")
+    verify_tile(op.result.type, shape, array.element_type, "a tile")
 
 
 @irdl_op_definition

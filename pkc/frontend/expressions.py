@@ -12,7 +12,7 @@ from pkc.dialect.access import COMBINED, GatherOp, LoadOp, ReduceOp
 from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
-from pkc.frontend import elsewhere, functions, indexing, operators, tree
+from pkc.frontend import elsewhere, functions, indexing, operators, picking, tree
 from pkc.frontend.check_errors import (
     MisplacedCall,
     NotAValue,
@@ -132,7 +132,7 @@ def evaluate(frame: Frame, node: tree.Expr) -> Value:
         case tree.Transpose():
             return operators.transpose(frame, _operand(frame, node.operand), node.span)
         case tree.Index():
-            return indexing.load(frame, indexing.place(frame, node, evaluate), node.span)
+            return picking.read(frame, node, evaluate)
         case tree.Call():
             return _call(frame, node)
 

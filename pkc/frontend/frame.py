@@ -84,6 +84,8 @@ class Frame:
     """The program's own functions that may be called here."""
     inside: str = ""
     """The function whose statements are built; empty in the kernel itself."""
+    as_positions: Callable[[Block, Span], Value | None] | None = None
+    """Inside of an index: the positions of a block, which stands for them in arithmetic; none if it cannot."""
     calls: int = 0
     """How many calls of functions there were so far."""
 
@@ -145,6 +147,8 @@ class Frame:
         """The value itself, if it can be an operand of arithmetic."""
         if isinstance(value, Broken):
             raise PkcError()
+        if isinstance(value, Block) and self.as_positions and (found := self.as_positions(value, span)) is not None:
+            return found
         if isinstance(value, Block):
             hint = f"`positions({value.axis.name})` are its positions, `start({value.axis.name})` is its first one"
             raise PkcError(NotAValue(span, str(value), hint))

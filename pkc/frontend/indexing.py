@@ -49,7 +49,7 @@ Evaluate = Callable[[Frame, tree.Expr], Value]
 
 
 _BY_ROWS = (
-    "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them; "
+    "tables name what is read, `X[m, t[k]]`, and rows that are added to, `Y[rows, ...] += t`; "
     "with `for i in tasks(N): Y[rows[i], ...] = t` each task stores one"
 )
 
@@ -132,22 +132,25 @@ def indices_of(
 ) -> tuple[tuple[SSAValue, ...], tuple[Axis, ...]]:
     """One IR index for each dimension from `first` on, and the axes that they leave."""
     if first and (dim := array.type.dimensions[0]) in frame.zigzag:
-        raise PkcError(_not_a_block(span, array, "a table of rows", dim))
+        raise PkcError(not_a_block(span, array, "a table of rows", dim))
     dims = array.type.dimensions[first:]
-    trailing = dims[len(given) :]
-    if len(given) > len(dims) or any(not isinstance(dim, int) for dim in trailing):
-        hint = "only trailing dimensions that are constants may be left out" if len(given) < len(dims) else ""
-        _check_count(
-            array, array.name, len(given) + first, array.type.dimensions, span, declared=array.declared, hint=hint
-        )
+    check_dimensions(array, len(given) + first, span)
     indices: list[SSAValue] = []
     axes: list[Axis] = []
     for position, dim in enumerate(dims):
         node = given[position] if position < len(given) else None
-        index, axis = _index(frame, array, dim, node, evaluate, span)
-        indices.append(index)
+        found, axis = index(frame, array, dim, node, evaluate, span)
+        indices.append(found)
         axes += [] if axis is None else [axis]
     return tuple(indices), told_apart(axes)
+
+
+def check_dimensions(array: ArrayRef, given: int, span: Span) -> None:
+    """That an array has so many dimensions, or more of constants."""
+    dims = array.type.dimensions
+    if given > len(dims) or any(not isinstance(dim, int) for dim in dims[given:]):
+        hint = "only trailing dimensions that are constants may be left out" if given < len(dims) else ""
+        _check_count(array, array.name, given, dims, span, declared=array.declared, hint=hint)
 
 
 def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
@@ -273,9 +276,10 @@ def _rank(frame: Frame, node: tree.Index, array: ArrayRef | SignalRef, evaluate:
     return frame.integer(value, node.base.rank.span)
 
 
-def _index(
+def index(
     frame: Frame, array: ArrayRef, dim: Dim, node: tree.Expr | tree.FullSlice | None, evaluate: Evaluate, span: Span
 ) -> tuple[SSAValue, Axis | None]:
+    """What addresses one dimension, a block or an integer, and the axis that it leaves."""
     if node is None or isinstance(node, tree.FullSlice):
         if not isinstance(dim, int):
             raise PkcError(WholeRunTimeDimension(node.span if node else span, array.name, dim))
@@ -291,7 +295,7 @@ def _index(
         return value.ssa, value.axis
     if is_scalar_integer(value):
         if dim in frame.zigzag:
-            raise PkcError(_not_a_block(node.span, array, str(value), dim))
+            raise PkcError(not_a_block(node.span, array, str(value), dim))
         _check_position(array.name, value, dim, node.span)
         return frame.integer(value, node.span), None
     if isinstance(value, Broken):
@@ -305,7 +309,8 @@ def whole_block(frame: Frame, dim: int, span: Span) -> SSAValue:
     return frame.value(BlockOp(frame.integer(Constant(0), span), whole(dim)), span)
 
 
-def _not_a_block(span: Span, array: ArrayRef, got: str, dim: Dim) -> BadIndex:
+def not_a_block(span: Span, array: ArrayRef, got: str, dim: Dim) -> BadIndex:
+    """The error for what indexes a dimension in zigzag order."""
     hint = f"index it with a block of {dim}, or leave `zigzag` out"
     return BadIndex(span, array.name, got, hint, problem=f"{dim} is in zigzag order: expected a block")
 

@@ -80,10 +80,9 @@ def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
         return _ends_with(owner.tile, 1 - axis, block)
     if not isinstance(owner, LoadOp | GatherOp):
         return False
-    blocks: list[SSAValue | None] = [index for index in owner.indices if isinstance(index.type, BlockType)]
     if isinstance(owner, GatherOp):
-        blocks.insert(0, None)
-    return blocks[axis] is block
+        return (block, (axis,)) in zip(owner.places, owner.axes_of_places, strict=True)
+    return [index for index in owner.indices if isinstance(index.type, BlockType)][axis] is block
 
 
 class AccumulateInMma(RewritePattern):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import moves_by_tma, unread_axes
-from pkc.dialect.types import BlockType, Layout, PGLType
+from pkc.dialect.types import BlockType, Layout, PGLType, TileType
 from pkc.semantics.evaluate import Call
 from pkc.sim.array import Array, Where
 from pkc.sim.machine import Calls, Frame, Machine
@@ -113,6 +113,44 @@ def _local_or(
 
 
 def _gather(op: access.GatherOp, machine: Machine) -> Call:
+    return _gather_rows(op, machine) if op.of_rows else _gather_along(op, machine)
+
+
+def _gather_along(op: access.GatherOp, machine: Machine) -> Call:
+    """Elements that tables name along any dimension, and all of the others' blocks that go along no table."""
+    array, memory, note = machine.array(op.array), machine.memory, note_read(op, op.array, machine)
+    shape, along = tile_type(op.result).shape, op.axes_of_places
+    tables = {number for number, place in enumerate(op.places) if isinstance(place.type, TileType)}
+    named = sorted({axis for number in tables for axis in along[number]})
+
+    def place(value: Any, number: int, at: Mapping[int, int]) -> Block | int | None:
+        if number in tables:
+            return int(value[tuple(at[axis] for axis in along[number])])
+        if not along[number] or along[number][0] not in at:
+            return value
+        inside = at[along[number][0]]
+        return value.start + inside if inside < value.length else None
+
+    def gather(frame: Frame, places: Sequence[Any]) -> Any:
+        machine.pause()
+        made = array.empty(shape)
+        given = [_plain(value) if number in tables else value for number, value in enumerate(places)]
+        for entry in np.ndindex(*(shape[axis] for axis in named)):
+            at = dict(zip(named, entry, strict=True))
+            found = [place(value, number, at) for number, value in enumerate(given)]
+            indices = [index for index in found if index is not None and (isinstance(index, Block) or index >= 0)]
+            if len(indices) < len(found):
+                continue
+            where = array.locate(op, frame.rank, indices)
+            memory.check_load(array, where, frame.task, op)
+            note(frame, where)
+            array.put(made, [at.get(axis) for axis in range(len(shape))], where)
+        return made
+
+    return Call(gather, op.places)
+
+
+def _gather_rows(op: access.GatherOp, machine: Machine) -> Call:
     array, memory = machine.array(op.array), machine.memory
     shape, note = tile_type(op.result).shape, note_read(op, op.array, machine)
     pairs = array.place.layout is Layout.Symmetric
@@ -133,7 +171,7 @@ def _gather(op: access.GatherOp, machine: Machine) -> Call:
                 where, source, says = here, near, note_near
             memory.check_load(source, where, frame.task, op)
             says(frame, where)
-            source.put_row(made, position, where)
+            source.put(made, [position, *[None] * (len(shape) - 1)], where)
         return made
 
     return Call(gather, op.rows, op.indices)

@@ -51,6 +51,12 @@ def is_poison(values: Values) -> Values:
     return np.asarray(values).view(f"u{values.dtype.itemsize}") == _POISON[values.dtype.itemsize]
 
 
+def within(at: Sequence[int | None], shape: Sequence[int]) -> tuple[int | slice, ...]:
+    """The elements of a tile at some positions, and along its other axes the first ones of that shape."""
+    extents = iter(shape)
+    return tuple(slice(next(extents)) if position is None else position for position in at)
+
+
 @dataclass(frozen=True)
 class Placement:
     """How an array lies in the simulator's memory: `copies` arrays, of which each rank addresses one.
@@ -223,13 +229,13 @@ class Array:
         return padded(self.value[where], shape, copy=not self.frozen)
 
     def empty(self, shape: tuple[int, ...]) -> Any:
-        """A tile of zeros, to be filled by `put_row`."""
+        """A tile of zeros, to be filled by `put`."""
         return np.zeros(shape, self.dtype)
 
-    def put_row(self, tile: Any, row: int, where: Where) -> None:
-        """Copy elements into one row of a tile."""
+    def put(self, tile: Any, at: Sequence[int | None], where: Where) -> None:
+        """Copy elements to a place in a tile: `at` has a position for each axis, or None where they go along it."""
         view = self.value[where]
-        tile[(row, *map(slice, view.shape))] = view
+        tile[within(at, view.shape)] = view
 
     def row_of(self, tile: Any, row: int) -> Any:
         """One row of a tile."""

@@ -14,7 +14,7 @@ from pkc.dialect.error_bounds import FORMATS, LARGEST, narrowing
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import f32
-from pkc.sim.array import Array, Placement, Where, fitted, padded
+from pkc.sim.array import Array, Placement, Where, fitted, padded, within
 
 
 class BoundedArray(Array):
@@ -40,11 +40,11 @@ class BoundedArray(Array):
         error = None if self.error is None else np.zeros(shape)
         return Bounded(super().empty(shape), error, self.ordinary)
 
-    def put_row(self, tile: Bounded, row: int, where: Where) -> None:
-        super().put_row(tile.value, row, where)
+    def put(self, tile: Bounded, at: Sequence[int | None], where: Where) -> None:
+        super().put(tile.value, at, where)
         if self.error is not None and tile.error is not None:
             view = self.error[where]
-            tile.error[(row, *map(slice, view.shape))] = view
+            tile.error[within(at, view.shape)] = view
 
     def row_of(self, tile: Bounded, row: int) -> Bounded:
         return Bounded(tile.value[row], None if tile.error is None else tile.error[row], tile.ordinary)

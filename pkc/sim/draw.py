@@ -142,7 +142,9 @@ def _uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
 def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
     for use in table.uses:
         op = use.operation
-        if isinstance(op, tile.ClipOp) or (isinstance(op, elementwise.SelectOp) and op.condition is not table):
+        if isinstance(op, elementwise.SelectOp) and op.condition is table:
+            continue
+        if isinstance(op, tile.ClipOp | tile.BroadcastOp | elementwise.SelectOp):
             yield from _uses_of_tile(op.result, sizes)
         elif isinstance(op, access.StoreOp):
             inverted = (other.operation for other in op.array.uses)
@@ -151,6 +153,9 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
         elif isinstance(op, elementwise.AddOp | elementwise.SubOp):
             by = _taken_off(op, use)
             yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)
+        elif isinstance(op, access.GatherOp) and not op.of_rows:
+            dims = (dim for dim, place in enumerate(op.places) if place is table)
+            yield from (replace(_positions_of(op.array, dim, sizes), absent=True) for dim in dims)
         elif isinstance(op, _BY_TABLE) and op.rows is table:
             pairs = isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Symmetric
             yield replace(_positions_of(op.array, 0, sizes), absent=True, pairs=pairs)

@@ -162,8 +162,8 @@ class TermArray(Array):
     def empty(self, shape: tuple[int, ...]) -> Term:
         return Term(0)
 
-    def put_row(self, tile: Term, row: int, where: Where) -> None:
-        tile.key = hash((tile.key, row, *np.atleast_1d(self.value[where]).ravel().tolist()))
+    def put(self, tile: Term, at: Sequence[int | None], where: Where) -> None:
+        tile.key = hash((tile.key, *at, *np.atleast_1d(self.value[where]).ravel().tolist()))
 
     def row_of(self, tile: Term, row: int) -> Term:
         return Term(hash((tile.key, row)))

@@ -62,7 +62,8 @@ class Costs:
     def gathering(self, op: GatherOp) -> float:
         """Of warps that start copies of the rows of a table."""
         tile = tile_type(op.result)
-        chunks = prod(tile.shape) * dtype_bytes(tile.element_type) / CHUNK
+        each = CHUNK if op.ends_in_block else dtype_bytes(tile.element_type)
+        chunks = prod(tile.shape) * dtype_bytes(tile.element_type) / each
         return chunks / (self.target.tuning.carriers * self.target.arch.warp) * self.target.rates.copied_chunks
 
 

@@ -16,11 +16,11 @@ from pkc.sim.run import simulate
 from tests.axes import PROGRAMS
 from tests.codegen.test_tiles import check, compiled, sizes_of
 
-SIZES = {"M": 72, "N": 76, "K": 40}
+SIZES = {"M": 72, "N": 76, "K": 40, "H": 144, "V": 152}
 """Ragged blocks; rows of 16 bits begin at no multiple of 16 bytes."""
 
 
-OFTEN = {"rows and columns"}
+OFTEN = {"rows and columns", "one of each row", "columns", "differences", "heads"}
 """Those that `make test` runs thread by thread."""
 
 

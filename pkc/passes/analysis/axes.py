@@ -22,8 +22,8 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
     if isinstance(op, LoadOp):
         return _blocks(op.indices)[axis]
     if isinstance(op, GatherOp):
-        # Its first axis is that of the table of rows.
-        return block_of_axis(op.rows, 0) if axis == 0 else _blocks(op.indices)[axis - 1]
+        place, along = next(one for one in zip(op.places, op.axes_of_places, strict=True) if axis in one[1])
+        return place if isinstance(place.type, BlockType) else block_of_axis(place, along.index(axis))
     if isinstance(op, PositionsOp):
         return op.block
     if isinstance(op, RowReduction):

@@ -52,7 +52,8 @@ def _dimension(tile: SSAValue, axis: int, seen: set[SSAValue]) -> BlockType | No
     if isinstance(op, LoadOp):
         return _blocks(op)[axis]
     if isinstance(op, GatherOp):
-        return _dimension(op.rows, 0, seen) if axis == 0 else _blocks(op)[axis - 1]
+        place, along = next(one for one in zip(op.places, op.axes_of_places, strict=True) if axis in one[1])
+        return place.type if isinstance(place.type, BlockType) else _dimension(place, along.index(axis), seen)
     if isinstance(op, PositionsOp):
         return op.block.type if isinstance(op.block.type, BlockType) else None
     behind = _behind(tile, axis)

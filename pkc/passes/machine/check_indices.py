@@ -11,6 +11,7 @@ from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAd
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.types import TileType
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
 
@@ -51,7 +52,10 @@ class CheckIndices(KernelPass):
 def _from_memory(op: Operation) -> Sequence[int]:
     if isinstance(op, InvertOp):
         return [0]
-    if isinstance(op, GatherOp | ScatterAddOp):
+    if isinstance(op, GatherOp):
+        named = (dim for dim, place in enumerate(op.places) if isinstance(place.type, TileType))
+        return sorted({*named, *_of_indices(op.places, 0)})
+    if isinstance(op, ScatterAddOp):
         return [0, *_of_indices(op.indices, 1)]
     return _of_indices(op.indices, 0) if isinstance(op, ReadOp | LoadOp | StoreOp | AddToArrayOp) else []
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, tables_of
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
@@ -84,7 +84,8 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
         elif isinstance(op, AddToArrayOp | ScatterAddOp):
             yield from _sum_in_memory(kernel, op, target)
         elif isinstance(op, GatherOp):
-            yield from _table(op.rows, target)
+            for table in tables_of(op):
+                yield from _table(table, target)
         elif isinstance(op, TasksOp) and not is_spread(op) and not mmas:
             yield from _registers(op, target)
         elif isinstance(op, TasksOp) and is_pointwise(op) and not only_moves(role):

@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, tables_of
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
@@ -151,7 +151,7 @@ def _goes_in_packets(user: Operation) -> bool:
 
 def _addressed(user: Operation, value: SSAValue) -> Role | None:
     """The role that an operation serves by making `value`, if it only says where `user` goes."""
-    if isinstance(user, GatherOp | ScatterAddOp | WaitOp) and value is user.rows:
+    if value in tables_of(user) or (isinstance(user, WaitOp) and value is user.rows):
         return role_of(user)
     role = role_of(user)
     return role if role in (Role.Loader, Role.Storer) and not isinstance(user, (*_LOADS, *_STORES)) else None

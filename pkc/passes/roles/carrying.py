@@ -59,6 +59,8 @@ def copied_rows(role: RoleOp) -> list[GatherOp]:
 def rows_of_a_thread(op: GatherOp, warps: int) -> int:
     """Of how many rows each of the threads of so many warps copies a chunk, and so keeps the address; 0 if not all copy
     as many, or too many."""
+    if not op.of_rows:
+        return 0
     kind, target = tile_type(op.result), target_of(op)
     threads = warps * target.arch.warp
     chunks = prod(kind.shape) * dtype_bytes(kind.element_type) // CHUNK

@@ -145,7 +145,8 @@ def _is_copied(op: LoadOp | GatherOp) -> bool:
     moves = isinstance(role, RoleOp) and role.role.data in (Role.Loader, Role.Communicator)
     size = dtype_bytes(kind.element_type)
     if isinstance(op, GatherOp):
-        fits = kind.shape[-1] * size % _GRANULE == 0 and size > 1
+        fits = bool(kind.shape) and kind.shape[-1] * size % _GRANULE == 0 and size > 1
+        fits = fits if op.of_rows or op.ends_in_block else size == _ELEMENT
     else:
         fits = kind.rank < 2 and size == _ELEMENT
     users = [use.operation for use in op.result.uses]

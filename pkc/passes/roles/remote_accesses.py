@@ -103,7 +103,7 @@ def _reaches(op: Operation, array: SSAValue) -> bool:
     if is_pgl(array, Layout.Replicate) and at is None:
         return isinstance(op, StoreOp | CopyOp) and array is not getattr(op, "source", None)
     if is_pgl(array, Layout.Symmetric) or is_pgl(array, Layout.Replicate):
-        return isinstance(op, GatherOp) or (at is not None and not isinstance(at.owner, RankOp))
+        return (isinstance(op, GatherOp) and op.of_rows) or (at is not None and not isinstance(at.owner, RankOp))
     if not is_pgl(array, Layout.Shard) or isinstance(op, GatherOp):
         return is_pgl(array, Layout.Shard)
     if isinstance(op, CopyOp):

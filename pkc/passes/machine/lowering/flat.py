@@ -148,8 +148,10 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
                 continue
             if role.axes[inner.results[0] if isinstance(inner, _LOADS) else inner.tile] in ((), (0,)):
                 continue
-            index, array = inner.indices[-1], access.array_type(inner.array)
-            if index not in role.blocks or dtype_bytes(array.element_type) == 1:
+            gathered = isinstance(inner, access.GatherOp)
+            index, array = (inner.places if gathered else inner.indices)[-1], access.array_type(inner.array)
+            apart = gathered and not inner.ends_in_block
+            if index not in role.blocks or apart or dtype_bytes(array.element_type) == 1:
                 # Neighbours of the tile are none of the array, or fewer than a register has.
                 return emit.compare("ne", emit.const(0), 0)
             block, row = role.blocks[index], row_of(array)

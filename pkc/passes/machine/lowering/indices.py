@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
@@ -26,25 +26,28 @@ def check(role: WarpRole, op: Operation) -> None:
     if CHECKED not in op.attributes or isinstance(op, InvertOp):
         return
     assert isinstance(op, _Access)
-    first = int(isinstance(op, GatherOp | ScatterAddOp))
+    places = op.places if isinstance(op, GatherOp) else op.indices
+    first = int(isinstance(op, ScatterAddOp))
     for axis in _axes(op):
-        if axis >= first:
-            index, extent = (
-                role.known[op.indices[axis - first]],
-                role.dims.extent(array_type(op.array).dimensions[axis]),
-            )
+        if axis >= first and isinstance(places[axis - first].type, IndexType):
+            index, extent = role.known[places[axis - first]], role.dims.extent(array_type(op.array).dimensions[axis])
             _refuse(role, op, _outside(role, index, extent), (index, extent), f"index {axis}")
 
 
 def check_row(
-    role: WarpRole, op: GatherOp | ScatterAddOp | InvertOp, row: SSAValue, owner: SSAValue | None = None
+    role: WarpRole,
+    op: GatherOp | ScatterAddOp | InvertOp,
+    row: SSAValue,
+    owner: SSAValue | None = None,
+    *,
+    dim: int = 0,
 ) -> SSAValue | None:
     """Compare a row that a table names, and the rank that it names with it; a negative row is none. Whether that rank
     is none, if it is looked at."""
     if CHECKED not in op.attributes:
         return None
-    extent = role.dims.extent(array_type(op.array).dimensions[0])
-    _refuse(role, op, role.emit.compare("sge", row, extent), (row, extent), ROW)
+    extent = role.dims.extent(array_type(op.array).dimensions[dim])
+    _refuse(role, op, role.emit.compare("sge", row, extent), (row, extent), ROW if not dim else f"index {dim}")
     if owner is None:
         return None
     ranks = role.dims.extent(RANKS)

@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp
+from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, tables_of
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
@@ -37,7 +37,9 @@ def is_table(op: Operation) -> bool:
 
 def _is_of_table(use: Use) -> bool:
     op = use.operation
-    if isinstance(op, GatherOp | ScatterAddOp | WaitOp):
+    if isinstance(op, GatherOp | ScatterAddOp):
+        return op.operands[use.index] in tables_of(op)
+    if isinstance(op, WaitOp):
         return op.operands[use.index] is op.rows
     return is_table(op)
 
@@ -52,7 +54,7 @@ def row_of(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
 def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
     emit, op = role.emit, table.owner
     found = role.tiles.get(table)
-    if isinstance(found, Staged):
+    if isinstance(found, Staged) and len(at) < 3:
         row, column = at if len(at) == 2 else (emit.const(0), at[0])
         return fragments.read_shared(emit, found, row, column)
     if isinstance(op, LoadOp):

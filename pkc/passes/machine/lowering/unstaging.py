@@ -23,7 +23,7 @@ from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
-from pkc.passes.machine.lowering.rows import Rows, row_address
+from pkc.passes.machine.lowering.rows import Rows, elements_of, row_address
 from pkc.passes.machine.lowering.tma import copies
 from pkc.passes.roles.carrying import rows_of_a_thread
 from pkc.targets.layout import CHUNK
@@ -115,7 +115,7 @@ def load_table(role: WarpRole, op: Operation) -> None:
 
 def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
     if isinstance(op, GatherOp):
-        return Rows(role, op)
+        return elements_of(role, op)
     return Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
 
 
@@ -259,7 +259,8 @@ def _along_axes(emit: Emitter, kind: TileType, row: SSAValue, column: SSAValue) 
 def _whole_chunks(role: WarpRole, op: Access | GatherOp | ScatterAddOp, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, last = role.emit, op.indices[-1] if op.indices else None
-    if last is None or last not in role.blocks:  # neighbours of the tile are none of the array
+    apart = isinstance(op, GatherOp) and not op.ends_in_block
+    if last is None or last not in role.blocks or apart:  # neighbours of the tile are none of the array
         return emit.compare("ne", emit.const(0), 0)
     columns = role.dims.row_length(array_type(op.array))
     aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
