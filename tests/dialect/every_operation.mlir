@@ -36,6 +36,8 @@ builtin.module {
       %far = pk.fetch %b into %L[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] ready %R local spread 1 group 8 visited : !pk.private<[K, N], bf16>, !pk.signal<[N by 64]>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
       %x = pk.load %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %g = pk.gather %A rows %rows[%k : !pk.block<K by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
+      %g2 = pk.gather %A rows %rows dim 1 axes [0, 1][%m : !pk.block<M by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
+      %g3 = pk.gather %A rows %rows dim 0 axes [0, 0][%rows : !pk.tile<64xi32>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64xbf16>
       %r = pk.reduce %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %r_top = pk.reduce by "max" %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %full = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>

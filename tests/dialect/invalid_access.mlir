@@ -77,6 +77,34 @@
 
 // -----
 
+// Two places go along one axis.
+// CHECK: invalid `pk.gather`: axis 0 has 8 elements, and 16
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.tile<8xi32>, !pk.block<N by 16>)
+%r = pk.gather %a rows %b dim 0 axes [0, 0][%c : !pk.block<N by 16>] : !pk.private<[M, N], f32>, !pk.tile<8xi32> -> !pk.tile<8xf32>
+
+// -----
+
+// One of two places has no axis.
+// CHECK: invalid `pk.gather`: expected an axis for each of those of 2 places, got 1
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.tile<8xi32>, !pk.block<N by 16>)
+%r = pk.gather %a rows %b dim 0 axes [0][%c : !pk.block<N by 16>] : !pk.private<[M, N], f32>, !pk.tile<8xi32> -> !pk.tile<8xf32>
+
+// -----
+
+// An axis of the result is that of no place.
+// CHECK: invalid `pk.gather`: expected all axes of a tile, got [0, 2]
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.tile<8xi32>, !pk.block<N by 16>)
+%r = pk.gather %a rows %b dim 0 axes [0, 2][%c : !pk.block<N by 16>] : !pk.private<[M, N], f32>, !pk.tile<8xi32> -> !pk.tile<8x16xf32>
+
+// -----
+
+// Columns of other ranks.
+// CHECK: invalid `pk.gather`: tables along any dimension pick from memory of this rank
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.tile<8xi32>, !pk.block<M by 16>)
+%r = pk.gather %a rows %b dim 1 axes [0, 1][%c : !pk.block<M by 16>] : !pk.pgl<[M, N], f32, shard 0>, !pk.tile<8xi32> -> !pk.tile<16x8xf32>
+
+// -----
+
 // Only copies can be summed.
 // CHECK: invalid `pk.reduce`: expected a symmetric array, got !pk.pgl<[M, N], f32, replicate>
 %a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, replicate>, !pk.block<M by 8>, !pk.block<N by 16>)
