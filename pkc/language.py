@@ -82,6 +82,10 @@ log: Any = Word("log")
 """`log(x)`: natural logarithm."""
 erf: Any = Word("erf")
 """`erf(x)`: error function."""
+sin: Any = Word("sin")
+"""`sin(x)`: sine; of numbers of any size, in radians."""
+cos: Any = Word("cos")
+"""`cos(x)`: cosine; of numbers of any size, in radians."""
 rsqrt: Any = Word("rsqrt")
 """`rsqrt(x)`: 1 / sqrt(x)."""
 sigmoid: Any = Word("sigmoid")
@@ -156,6 +160,7 @@ __all__ = [
     "const",
     "consumer",
     "copy_engine",
+    "cos",
     "dims",
     "e4m3",
     "e5m2",
@@ -195,6 +200,7 @@ __all__ = [
     "sigmoid",
     "signal",
     "signal_all",
+    "sin",
     "sqrt",
     "start",
     "store",

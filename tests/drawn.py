@@ -40,6 +40,7 @@ _WORDS: dict[str, Callable[..., Any]] = {
     "min": np.minimum,
     "abs": np.abs,
     "tanh": np.tanh,
+    "cos": np.cos,
     "exp": np.exp,
     "log": np.log,
     "sqrt": np.sqrt,
@@ -70,7 +71,7 @@ _OF_TWO = (
     "max({a}, {b})",
     "min({a}, {b})",
     "({a} / (1.5 + abs({b})))",
-    "({a} * tanh({b}))",
+    "({a} * cos({b}))",
 )
 
 _NORMS = (

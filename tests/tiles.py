@@ -560,6 +560,20 @@ kernel sum_of_products(X: bf16[M, N], W: bf16[N], Y: f32[M, N]):
         s = rowsum(X[m, n] * W[n])
         Y[m, n] = X[m, n] * rowsum(s * s)
 """,
+    "rope_of_positions": """\
+kernel rope(X: bf16[M, B, 2, 64], Y: bf16[M, B, 2, 64]):
+    for m, b in tasks(blocks(M, 64), B):
+        angle = cast(positions(m), f32) * exp2(cast(positions(64), f32) * -0.2076205)
+        c = cos(angle)
+        s = sin(angle)
+        Y[m, b, 0] = X[m, b, 0] * c - X[m, b, 1] * s
+        Y[m, b, 1] = X[m, b, 1] * c + X[m, b, 0] * s
+""",
+    "sines": """\
+kernel sines(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = sin(X[m, n]) + cos(X[m, n] * 3.0)
+""",
     "bits": """\
 kernel bits(X: i32[M, N], I: i32[N], Y: i32[M, N]):
     for m, n in tasks(blocks(M, 8), blocks(N, 64)):

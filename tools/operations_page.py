@@ -33,7 +33,13 @@ def names(text: str) -> str:
     found = re.search(r"__all__ = \[\n(.*?)\]", text, re.S)
     assert found is not None
     exported = {*re.findall(r'"(\w+)"', found[1]), *given}
-    return text.replace(found[0], "__all__ = [\n" + "".join(f'    "{word}",\n' for word in sorted(exported)) + "]")
+    words = sorted(exported, key=_natural)
+    return text.replace(found[0], "__all__ = [\n" + "".join(f'    "{word}",\n' for word in words) + "]")
+
+
+def _natural(word: str) -> list[str | int]:
+    """A key for the order in which i8 comes before i32."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", word)]
 
 
 def _gives(word: str, gives: str) -> str:

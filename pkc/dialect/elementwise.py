@@ -134,6 +134,23 @@ class ErfOp(Unary):
     name = "pk.erf"
 
 
+_sine, _cosine = in_f64(np.sin), in_f64(np.cos)
+
+
+@operation("sin", f32, value=_sine, real=error_bounds.wave_bound(_sine, ULPS), ulps=ULPS)
+class SinOp(Unary):
+    """Sine; of numbers of any size, in radians"""
+
+    name = "pk.sin"
+
+
+@operation("cos", f32, value=_cosine, real=error_bounds.wave_bound(_cosine, ULPS), ulps=ULPS)
+class CosOp(Unary):
+    """Cosine; of numbers of any size, in radians"""
+
+    name = "pk.cos"
+
+
 @function("rsqrt", in_f64(lambda a: 1.0 / np.sqrt(a)), falls=True)
 class RsqrtOp(Unary):
     """1 / sqrt(a)"""

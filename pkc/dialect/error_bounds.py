@@ -259,6 +259,23 @@ def function_bound(
     return by_rule(rule, corners)
 
 
+def wave_bound(function: Callable[[Values], Values], ulps: int) -> Bound:
+    """The bound of a function between -1 and 1 that is nowhere steeper than 1 and accurate to `ulps`: a sine."""
+    unit, least = _function_error(ulps)
+
+    def corners(a: Ends) -> Ends:
+        here = function(a.low)
+        found = ranges.widened(Ends(here, here), unit, least)
+        most = np.where(np.maximum(np.abs(a.low), np.abs(a.high)) <= MOST, 1 + unit, np.inf)
+        known = a.low == a.high
+        return Ends(np.where(known, found.low, -most), np.where(known, found.high, most))
+
+    def rule(value: Values, a: Bounded) -> Error:
+        return rounded(value, None if a.error is None else np.minimum(a.error, 2.0), unit, least)
+
+    return by_rule(rule, corners)
+
+
 def at_the_ends(function: Callable[[Values], Values]) -> Growth:
     """The growth in a monotonic function: its values at both ends of the operand, unbounded where it has none."""
 

@@ -85,7 +85,7 @@ class _Run:
             self._registers[operands[0]] = self._inputs[self._registers[operands[1].strip("[]")]]
         elif name.startswith("st.global"):
             assert self._registers[operands[0].strip("[]")] == len(self._inputs)
-            self._stored = np.where(self._active, self._value(operands[1]), self._stored)
+            self._stored = np.where(self._active, self._value(operands[1]).view(np.float32), self._stored)
         else:
             made = self._compute(name, [self._value(operand) for operand in operands[1:]])
             if operands[0].startswith("%f") and made.dtype != np.float32:
@@ -115,11 +115,13 @@ class _Run:
         if kind == "cvt":
             if modifiers == ["rn", "f32", "s32"]:
                 return values[0].astype(np.float32)
+            if modifiers == ["rn", "f32", "u32"]:
+                return values[0].view(np.uint32).astype(np.float32)
             if modifiers == ["sat", "f32", "f32"]:
                 return np.nan_to_num(np.clip(values[0], 0, 1), nan=0.0)
             raise Unknown(name)
         if modifiers[-1] in ("b32", "s32", "u32"):
-            return _integer(kind, *values)
+            return _integer(".".join((kind, *modifiers[:-1])), modifiers[-1] == "u32", *values)
         return _float(kind, modifiers, *(value.astype(np.float64) for value in values))
 
     def _compare(self, modifiers: list[str], a: Array, b: Array) -> Array:
@@ -158,13 +160,27 @@ def _flushed(a: Array) -> Array:
     return np.where(np.abs(a) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), a), a)
 
 
-def _integer(kind: str, a: Array, b: Array) -> Array:
-    # A register of bits that holds a float.
-    x, y = (value.view(np.int32).astype(np.int64) for value in (a, b))
-    made = {"add": x + y, "sub": x - y, "and": x & y, "or": x | y, "xor": x ^ y, "shl": x << np.clip(y, 0, 32)}
-    if kind not in made:
+def _integer(kind: str, unsigned: bool, *values: Array) -> Array:
+    # A register of bits may hold a float.
+    wide = [value.view(np.uint32 if unsigned else np.int32).astype(np.int64) for value in values]
+    x, y, z = (*wide, wide[0], wide[0])[:3]
+    made = {
+        "add": lambda: x + y,
+        "sub": lambda: x - y,
+        "neg": lambda: -x,
+        "and": lambda: x & y,
+        "or": lambda: x | y,
+        "xor": lambda: x ^ y,
+        "shl": lambda: x << np.clip(y, 0, 32),
+        "shr": lambda: x >> np.clip(y, 0, 32),
+        "mad.lo": lambda: x * y + z,
+        "mul.lo": lambda: x * y,
+        "mul.hi": lambda: (x.astype(np.uint64) * y.astype(np.uint64)) >> np.uint64(32),
+        "shf.l.wrap": lambda: y << (z & 31) | (x & 0xFFFFFFFF) >> 32 - (z & 31),
+    }
+    if kind not in made or (kind == "mul.hi" and not unsigned):
         raise Unknown(kind)
-    return made[kind].astype(np.uint64).astype(np.uint32).view(np.int32)
+    return made[kind]().astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
 def _float(kind: str, modifiers: list[str], *values: Array) -> Array:

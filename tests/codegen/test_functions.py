@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import DivOp, Exp2Op, ExpOp, Log2Op, SteepExpOp, StepTanhOp
+from pkc.dialect.elementwise import CosOp, DivOp, Exp2Op, ExpOp, Log2Op, SinOp, SteepExpOp, StepTanhOp
 from pkc.dialect.types import f32
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen import ptx
@@ -46,6 +46,27 @@ def wrong(kind: type[Operation], body: str) -> int:
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_instruction_is_as_accurate_as_the_language_says(name: str) -> None:
     assert wrong(BY_NAME[name], ENTRIES[name].body) == 0
+
+
+def quarters() -> np.ndarray:
+    """The numbers next to quarter turns: many small ones, some large ones, and that which is the nearest of all (Muller
+    et al., Handbook of Floating-Point Arithmetic, table of the worst cases of range reductions)."""
+    rng = np.random.default_rng(0)
+    few = np.arange(1, 1 << 15) * (np.pi / 2)
+    many = rng.integers(1, 1 << 26, 1 << 15) * (np.pi / 2)
+    return np.concatenate([few, -few, many, [16367173 * 2.0**72]]).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", [SinOp, CosOp])
+def test_sines_and_cosines_next_to_quarter_turns(kind: type[Operation]) -> None:
+    """What is left of such a number has few digits of it: the others are those of pi."""
+    body, inputs = ENTRIES[kind.name].body, [quarters()]
+    side = np.ones(inputs[0].shape)
+    assert judged(kind, inputs, ptx.run(compiled(body, 1), inputs, side)).wrong.size == 0
+    for part in ("r = fmaf(k, -0x1.846988p-48f, r);", "r = (float)(l << 2) * 8.51530395e-20f;"):
+        assert part in body
+        fewer = body.replace(part, "r = 0.0f;" if "l << 2" in part else "")
+        assert judged(kind, inputs, ptx.run(compiled(fewer, 1), inputs, side)).wrong.size > 0
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,16 @@ def test_casts_that_overflow():
     assert np.isnan(cast(about([500.0], [1.0]), e4m3)[0][0])
 
 
+def test_a_sine_moves_as_far_as_its_operand_and_stays_within_one():
+    value, error = shown(unary(elementwise.SinOp, about([0.5, 1e6, 1e6], [2.0**-10, 2.0**-4, 100.0])))
+    assert value == np.sin([0.5, 1e6, 1e6]).tolist()
+    assert error == pytest.approx([2.0**-10, 2.0**-4, 2.0], rel=0.01)
+    assert shown(unary(elementwise.CosOp, about([1e38], [3.4e38])))[1] == [INF]
+    found = ends(unary(elementwise.CosOp, about([3e38, LARGE], [1e37, 0.0])))
+    assert -3.0 <= found.low[0] < found.high[0] <= 3.0
+    assert (found.low[1], found.high[1]) == pytest.approx((np.cos(LARGE), np.cos(LARGE)))
+
+
 def test_surely_nan_is_nan():
     value, error = shown(unary(elementwise.SqrtOp, about([-1.0, -1.0], [0.1, 0.0])))
     assert np.isnan(value).all()

@@ -56,6 +56,8 @@ FORMULAS = {
     elementwise.TanhOp: math.tanh,
     elementwise.LogOp: lambda a: math.log(a) if a > 0 else math.nan,
     elementwise.ErfOp: math.erf,
+    elementwise.SinOp: math.sin,
+    elementwise.CosOp: math.cos,
     elementwise.RsqrtOp: lambda a: 1 / math.sqrt(a) if a >= 0 else math.nan,
     elementwise.SigmoidOp: lambda a: 1 / (1 + math.exp(-a)),
     elementwise.StepTanhOp: lambda a: 0.5 + 0.5 * math.tanh(a),

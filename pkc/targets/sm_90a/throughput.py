@@ -26,6 +26,8 @@ _RATES: dict[str, Rate] = {
     "pk.log": Rate(20, 0, _COUNTED),
     "pk.tanh": Rate(14, 2, _COUNTED),
     "pk.erf": Rate(17, 1, _COUNTED),
+    "pk.sin": Rate(22, 0, _COUNTED),
+    "pk.cos": Rate(23, 0, _COUNTED),
     "pk.rsqrt": Rate(2, 1, _COUNTED),
     "pk.sqrt": Rate(10, 1, _COUNTED),
     "pk.sigmoid": Rate(7, 2, _COUNTED),
