@@ -129,6 +129,7 @@ pk.kernel @added(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK-NEXT: %[[D:.*]] = pk.mma_issue %x, %q, %r :
 // CHECK-NEXT: %p = pk.exp2 %s :
 // CHECK-NEXT: %d = pk.mma_wait %[[D]] left 0 behind %p :
+// CHECK: remark: {{.*}}the MMAs before it are waited for: it adds to what the iteration computes [pk-overlap-mma]
 pk.kernel @begins_with_a_row(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

@@ -124,7 +124,10 @@ class _Schedule:
             mma = self._pending.pop(0)
             for op in self._missing(mma):
                 self._put(op)
-            if self._is_computed(mma.acc):
+            if self._issued and self._is_computed(mma.acc):
+                missed(
+                    OverlapMma.name, mma, "the MMAs before it are waited for: it adds to what the iteration computes"
+                )
                 self._wait_for(*self._issued)
             issue = MmaIssueOp(mma.a, mma.b, mma.acc)
             issue.location = mma.location
