@@ -423,6 +423,7 @@ ELSEWHERE = {
     "pk-split-rows": "split_rows.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
+    "pk-wrap-statements": "test_wrap_statements.py",
     "pk-pipeline-mma": "pipeline_mma.mlir",
     "pk-overlap-mma": "overlap_mma.mlir",
     "pk-defer-signals": "defer_signals.mlir",
@@ -441,7 +442,6 @@ ELSEWHERE = {
 
 NOTHING = {
     "pk-attach-target": "names the target",
-    "pk-wrap-statements": "wraps what it can, and the rest is refused (PK431)",
     "pk-expand-reduce": "writes out every sum",
     "pk-expand-barriers": "writes out every barrier, or refuses it",
     "pk-stage-packets": "stages what pk-plan-packets, which says why, has planned",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TypeAlias
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -14,11 +15,14 @@ from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp,
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.passes.analysis.effects import only_reads
-from pkc.passes.build import append_copy, constant, copy_of, defined_in, phases
+from pkc.passes.build import append_copy, constant, copy_of, defined_in, is_constant, phases
 from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
 
 _WRITES = (StoreOp, AccumulateOp, ScatterAccumulateOp)
 _READS = (LoadOp, GatherOp, ReadOp, ReduceOp)
+
+_REPEATED = "each task behind this loop repeats it; stored in an array that the tasks load, its result is computed once"
 
 _Reads: TypeAlias = dict[Operation, dict[SSAValue, int]]
 """Of operations, the arrays that their results follow from, and the place where each is read first."""
@@ -178,7 +182,11 @@ def _read_inside(tasks: TasksOp, needed: Sequence[Operation]) -> None:
     known: dict[SSAValue, SSAValue] = {}
     first = tasks.body.block.first_op
     assert first is not None
+    repeated = not all(is_constant(count, 1) for count in tasks.counts)
     for op in needed:
+        loop = next((inner for inner in op.walk() if isinstance(inner, scf.ForOp)), None)
+        if repeated and loop is not None:
+            missed(WrapStatements.name, loop, _REPEATED)
         copy = copy_of(op, known)
         tasks.body.block.insert_op_before(copy, first)
         known |= zip(op.results, copy.results, strict=True)
