@@ -169,10 +169,11 @@ class Search:
             return taken
         kernel = next(one.kernel for one in (self._base, *self._others) if one.settings == taken[1])
         shapes = [tile_type(op.result).shape for op in kernel.walk() if isinstance(op, MmaOp)]
-        if len(shapes) != 1:
+        mma = self._target.mma
+        if not shapes or not all(rows == 2 * mma.rows and 2 * columns <= mma.columns for rows, columns in shapes):
             return taken
-        (rows, columns), mma = shapes[0], self._target.mma
-        if rows != 2 * mma.rows or 2 * columns > mma.columns:
+        if len(shapes) > 1:
+            self._untried.append(f"`{CONSUMERS}=1` was not tried: tasks have {len(shapes)} MMAs, and one was measured")
             return taken
         return self._if_it_compiles(taken, {CONSUMERS: "1"})
 

@@ -131,6 +131,21 @@ def test_one_warpgroup_has_rows_for_which_it_has_room() -> None:
     assert "consumers" not in fixed.schedule
 
 
+def test_one_warpgroup_is_not_tried_for_several_mmas() -> None:
+    text = """\
+kernel two(A: bf16[M, K], B: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 128):
+            acc += A[m, k] @ B[k, n]
+        for k in blocks(K, 128):
+            acc += A[m, k] @ V[k, n]
+        C[m, n] = cast(acc, bf16)
+"""
+    found = autoschedule(parse_text(Source("two.pk", text)), dims={"M": 336, "N": 3840, "K": 2272}, ranks=1)
+    assert found.untried == ("`consumers=1` was not tried: tasks have 2 MMAs, and one was measured",)
+
+
 def test_rows_across_lines_take_longer() -> None:
     """Of which each box touches two."""
     aligned, across = (chosen("gemm", ranks=1, M=4096, N=size, K=size) for size in (4096, 4104))
