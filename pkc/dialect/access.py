@@ -437,6 +437,13 @@ def _by(word: str | None) -> dict[str, StringAttr]:
     return {} if word is None else {"by": StringAttr(word)}
 
 
+LOADS = (ReadOp, LoadOp, GatherOp)
+"""Operations whose result is what an array has where it is read."""
+
+READING = (*LOADS, ReduceOp)
+"""Operations that read arrays, sums over ranks' copies among them, and change none."""
+
+
 def _verify_combined(by: StringAttr | None) -> None:
     if by is not None and by.data not in COMBINED:
         raise VerifyException(f'copies are combined by "max" or "min", not by "{by.data}"')

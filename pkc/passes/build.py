@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.access import LOADS
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import EpochOp
 from pkc.dialect.program import DERIVED, FRESH, NAME, PHASE, SCRATCH, KernelOp, RoleOp, TasksOp
@@ -57,7 +57,7 @@ def drop_parameter(kernel: KernelOp, argument: BlockArgument) -> None:
 def mark_fresh(kernel: KernelOp, array: SSAValue) -> None:
     """Say of an array that sums begin at zero in it, if the kernel reads it too."""
     assert isinstance(array, BlockArgument)
-    if not any(isinstance(use.operation, LoadOp | GatherOp | ReadOp) for use in array.uses):
+    if not any(isinstance(use.operation, LOADS) for use in array.uses):
         return
     mark(kernel, array, FRESH)
 
@@ -94,7 +94,7 @@ def phases(kernel: KernelOp) -> list[TasksOp]:
     What it reads before the first of them is no phase.
     """
     top = [op for op in kernel.body.block.ops if not is_side_effect_free(op)]
-    sets = list(dropwhile(lambda op: isinstance(op, LoadOp | GatherOp | ReadOp), top))
+    sets = list(dropwhile(lambda op: isinstance(op, LOADS), top))
     found = [op for op in sets if isinstance(op, TasksOp)]
     return found if len(found) == len(sets) else []
 

@@ -13,11 +13,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, IsTerminator, MemoryEffectKind
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, StoreOp
+from pkc.dialect.access import LOADS, StoreOp
 from pkc.passes.analysis.dependence import never_changes
 from pkc.passes.analysis.effects import READS, Kinds, effect_kinds, has_trait, is_needless
-
-_LOADS = (LoadOp, GatherOp, ReadOp)
 
 
 class Cse(ModulePass):
@@ -100,7 +98,7 @@ class _Merge:
 
     def _written(self, op: Operation) -> int:
         """How many operations so far may have written what an operation reads, or end what it is kept for."""
-        if isinstance(op, _LOADS) and any(isinstance(use.operation, StoreOp) for use in op.array.uses):
+        if isinstance(op, LOADS) and any(isinstance(use.operation, StoreOp) for use in op.array.uses):
             return self._writes + self._stores[op.array]
         return self._writes + self._stores.total()
 

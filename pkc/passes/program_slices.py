@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
+from pkc.dialect.access import READING
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.analysis.dependence import all_iterations, ancestors, sources
 from pkc.passes.build import constant, is_constant
@@ -126,7 +126,7 @@ def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
 
 def from_memory(op: Operation, values: Iterable[SSAValue]) -> bool:
     """Whether elements of arrays decide what `values` are that `op` uses, or how often it runs."""
-    return any(isinstance(value.owner, ReadOp | LoadOp | GatherOp | ReduceOp) for value in needed_by(op, values))
+    return any(isinstance(value.owner, READING) for value in needed_by(op, values))
 
 
 def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
+from pkc.dialect.access import LOADS, READING, ReadOp, is_pgl
 from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp, VisitedOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
@@ -81,7 +81,7 @@ def differs_by_rank(value: SSAValue) -> bool:
     owner = value.owner
     if isinstance(owner, RankOp | RingPeerOp):
         return True
-    if not isinstance(owner, ReadOp | LoadOp | GatherOp | ReduceOp):
+    if not isinstance(owner, READING):
         return False
     return isinstance(owner.array.type, PrivateType) or is_pgl(owner.array, Layout.Symmetric)
 
@@ -98,10 +98,7 @@ def is_one(count: SSAValue) -> bool:
 
 def defined_outside(value: SSAValue, op: Operation) -> bool:
     """Whether a value is there before an operation begins, and follows from no memory."""
-    return not any(
-        isinstance(found.owner, ReadOp | LoadOp | GatherOp | ReduceOp) or op.is_ancestor(maker(found))
-        for found in sources([value])
-    )
+    return not any(isinstance(found.owner, READING) or op.is_ancestor(maker(found)) for found in sources([value]))
 
 
 _NOTHING: Mapping[SSAValue, SSAValue] = MappingProxyType({})
@@ -172,7 +169,7 @@ def never_changes(op: Operation) -> bool:
     """Whether an operation reads an element of an array that nobody writes while the kernel runs."""
     if not isinstance(op, ReadOp) or not isinstance(op.array.type, PrivateType):
         return False
-    return all(isinstance(use.operation, ReadOp | LoadOp | GatherOp) for use in op.array.uses)
+    return all(isinstance(use.operation, LOADS) for use in op.array.uses)
 
 
 def writes(use: Use) -> bool:

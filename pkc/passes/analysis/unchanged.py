@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, StoreAddOp
+from pkc.dialect.access import LOADS, StoreAddOp
 from pkc.dialect.elementwise import AddOp, Binary, CompareOp, DivOp, MaxOp, MinOp, MulOp, SelectOp, SubOp, Unary
 from pkc.dialect.reductions import RowReduction, RowSumOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
@@ -56,7 +56,7 @@ def is_unchanged(loop: scf.ForOp, given: Mapping[SSAValue, SSAValue]) -> bool:
     body = loop.body.block
     last, carried = body.last_op, body.args[1:]
     assert last is not None
-    touching = [op for op in body.ops if op is not last and not (isinstance(op, _READS) or is_side_effect_free(op))]
+    touching = [op for op in body.ops if op is not last and not (isinstance(op, LOADS) or is_side_effect_free(op))]
     added = [op for op in touching if isinstance(op, StoreAddOp)]
     if len(added) < len(touching) or any(op.regions for op in body.ops):
         return False
@@ -72,7 +72,6 @@ def is_unchanged(loop: scf.ForOp, given: Mapping[SSAValue, SSAValue]) -> bool:
     return True
 
 
-_READS = (LoadOp, GatherOp, ReadOp)
 _NOTHING = _Known(0.0)
 
 

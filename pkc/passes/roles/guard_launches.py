@@ -8,7 +8,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, StoreOp, is_pgl
+from pkc.dialect.access import READING, LoadOp, ReadOp, StoreOp, is_pgl
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
@@ -225,7 +225,7 @@ def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
 
     It need not await that if its tasks do, which use all that others write to scratch memory.
     """
-    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp)
+    reads = isinstance(op, READING)
     reads |= isinstance(op, CopyOp) and array is op.source
     reads |= isinstance(op, SumRowsOp) and array is op.slots
     return reads or not kernel.is_scratch(array) or any(is_cut_short(use.operation) for use in array.uses)

@@ -16,12 +16,11 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.access import (
+    READING,
     AccumulateOp,
     AllReduceOp,
-    GatherOp,
     LoadOp,
     ReadOp,
-    ReduceOp,
     ScatterAccumulateOp,
     StoreAddOp,
     StoreOp,
@@ -45,7 +44,6 @@ from pkc.passes.analysis.dependence import (
 )
 from pkc.passes.analysis.value_numbers import ValueNumbers
 
-_READS = (ReadOp, LoadOp, GatherOp, ReduceOp)
 _STORES = (StoreOp, StoreAddOp)
 _SUMS = (AccumulateOp, ScatterAccumulateOp)
 _WRITES = (*_STORES, *_SUMS, AllReduceOp)
@@ -139,7 +137,7 @@ def _phase(kernel: KernelOp, tasks: TasksOp, places: _Places) -> Iterator[Diagno
             also = (Label(_span(sums[store.array]), "summed here"),)
             yield errors.StoredAndSummed(_span(store), _name(kernel, store.array), also=also)
     writes = _first_at_two_places(tasks, places)
-    for read in _all(tasks, *_READS):
+    for read in _all(tasks, *READING):
         if read.array in sums:
             also = (Label(_span(sums[read.array]), "summed here"),)
             yield errors.SumReadInPhase(_span(read), _name(kernel, read.array), also=also)
@@ -212,7 +210,7 @@ def _signals(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 def _undefined_scratch(kernel: KernelOp) -> Iterator[Diagnostic]:
     written = {op.array for op in _all(kernel, *_STORES, *_SUMS)}
-    first_reads = {op.array: op for op in reversed(_all(kernel, *_READS, AllReduceOp))}
+    first_reads = {op.array: op for op in reversed(_all(kernel, *READING, AllReduceOp))}
     for array in kernel.body.block.args:
         if not kernel.is_scratch(array) or array in written:
             continue

@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp, ScatterAccumulateOp, StoreOp
+from pkc.dialect.access import READING, AccumulateOp, ScatterAccumulateOp, StoreOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.passes.analysis.effects import only_reads
@@ -20,7 +20,6 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
 _WRITES = (StoreOp, AccumulateOp, ScatterAccumulateOp)
-_READS = (LoadOp, GatherOp, ReadOp, ReduceOp)
 
 _REPEATED = "each task behind this loop repeats it; stored in an array that the tasks load, its result is computed once"
 
@@ -127,7 +126,7 @@ def _first_reads(ops: Sequence[Operation]) -> _Reads:
     """Of each operation beside tasks, the arrays that its results follow from, and where each is read first."""
     found: _Reads = {}
     for place, op in enumerate(ops):
-        own = {inner.array: place for inner in op.walk() if isinstance(inner, _READS)}
+        own = {inner.array: place for inner in op.walk() if isinstance(inner, READING)}
         found[op] = own | _merged(_used(op), found)
     return found
 
