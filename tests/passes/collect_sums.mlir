@@ -70,3 +70,30 @@ pk.kernel @once(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32,
     pk.accumulate %x, %S[%m : !pk.block<M by 32>] : !pk.tile<32xf32>, !pk.pgl<[M], f32, shard 0>
   }
 }
+
+// -----
+
+// Of nested tasks, whoever adds up counts again: tiles in front of its tasks, shares in them.
+// CHECK-LABEL: pk.kernel @nested
+// CHECK: pk.store %t, %S_shares[%e, %i, %n : index, index, !pk.block<N by 64>]
+// CHECK: %[[E:.*]] = pk.dim "E"
+// CHECK-NOT: pk.tasks
+// CHECK: %[[COLUMNS:.*]] = pk.block_count <N by 64>
+// CHECK: pk.tasks (%[[J:.*]]) in (%[[COLUMNS]]) {
+// CHECK: scf.for %[[K:.*]] =
+// CHECK: pk.accumulate
+pk.kernel @nested(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[N], f32, replicate> {pk.name = "S"}) attributes {schedule = {}} {
+  %experts = pk.dim "E"
+  pk.tasks (%e) in (%experts) {
+    %rows = pk.block_count <M by 32>
+    %columns = pk.block_count <N by 64>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] : !pk.block<M by 32>
+      %n = pk.block[%j] : !pk.block<N by 64>
+      %x = pk.load %X[%e, %m, %n : index, !pk.block<M by 32>, !pk.block<N by 64>] : !pk.private<[E, M, N], f32> -> !pk.tile<32x64xf32>
+      %y = pk.transpose %x : !pk.tile<32x64xf32> -> !pk.tile<64x32xf32>
+      %t = pk.row_sum %y : !pk.tile<64x32xf32> -> !pk.tile<64xf32>
+      pk.accumulate %t, %S[%n : !pk.block<N by 64>] : !pk.tile<64xf32>, !pk.pgl<[N], f32, replicate>
+    }
+  }
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -19,7 +19,7 @@ from pkc.dialect.types import FLOATS, BlockType, Dim, PrivateType, TileType, dty
 from pkc.passes.analysis.dependence import defined_outside, enclosing_tasks, is_one, sources, task_count
 from pkc.passes.build import add_parameter, append, before, constant
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.program_slices import Known, copy_value
+from pkc.passes.program_slices import CannotCopyError, Known, copy_value
 from pkc.passes.tile.lift_sums import unrounded
 from pkc.passes.tile.split_loops import most
 from pkc.remarks import missed
@@ -36,7 +36,7 @@ class CollectSums(KernelPass):
     run to run. Shares of one number each lie side by side, and are added up as rows.
 
     What is left, for whoever derives roles to refuse, or to add in no order: shares in loops and branches, and tasks
-    whose number does not follow from dimensions.
+    whose number has no dimension for a bound, or follows from tasks that have other tiles.
 
     Before:
 
@@ -95,15 +95,36 @@ def _shares(op: AccumulateOp) -> _Shares | None:
     found = [dim for dim in dims if dim is not None]
     if not keys or len(found) < len(dims):
         return None
-    if not all(defined_outside(_count(index), tasks[-1]) for index in indices):
+    others = [index for index in indices if index in known]
+    # Whoever adds up counts the tiles in front of its tasks, and the shares of each tile in them.
+    if not _is_copied([_count(index) for index in others], []) or not _is_copied(map(_count, keys), others):
         return None
-    return _Shares(keys, found, [index for index in indices if index in known], tasks[-1])
+    return _Shares(keys, found, others, tasks[-1])
+
+
+def _is_copied(values: Iterable[SSAValue], given: Sequence[SSAValue]) -> bool:
+    """Whether other tasks can compute values, too, if they are given some."""
+    scratch, known = Block(), dict(zip(given, given, strict=True))
+    try:
+        for value in values:
+            copy_value(scratch, value, known)
+    except CannotCopyError:
+        return False
+    finally:
+        scratch.erase()
+    return True
 
 
 def _count(index: BlockArgument) -> SSAValue:
     count = task_count(index)
     assert count is not None
     return count
+
+
+def _count_in(block: Block, index: BlockArgument, known: Known, top: TasksOp) -> SSAValue:
+    """The number of values of a task index, counted again if that stands in tasks."""
+    count = _count(index)
+    return count if defined_outside(count, top) else copy_value(block, count, known)
 
 
 def _collect(kernel: KernelOp, op: AccumulateOp, shares: _Shares) -> None:
@@ -126,24 +147,25 @@ def _collect(kernel: KernelOp, op: AccumulateOp, shares: _Shares) -> None:
 
 def _add_up(op: AccumulateOp, shares: _Shares, memory: SSAValue, kind: TileType) -> None:
     """Tasks, one for each tile, that add up its shares and contribute the sum."""
-    location, one = op.location, constant(1)
-    counts = [_count(index) for index in shares.others] or [one.result]
+    location, outer = op.location, Block()
+    counts = [_count_in(outer, index, {}, shares.top) for index in shares.others]
+    counts = counts or [append(outer, constant(1), location).result]
     body = Block(arg_types=[IndexType()] * len(counts))
     known: Known = dict(zip(shares.others, body.args, strict=False))
     indices = [copy_value(body, index, known) for index in op.indices]
     zero = append(body, FullOp(0 if kind.element_type not in FLOATS else 0.0, kind), location)
     total = _Nest(op, memory, indices, kind, shares.dims).sum(
-        body, [_count(key) for key in shares.keys], [], zero.result
+        body, [_count_in(body, key, known, shares.top) for key in shares.keys], [], zero.result
     )
     stored = tile_type(op.tile).element_type
     if stored != kind.element_type:
         total = append(body, CastOp(total, stored), location).result
     append(body, AccumulateOp(total, op.array, indices), location)
-    tasks = TasksOp(counts, Region(body))
+    append(outer, TasksOp(counts, Region(body)), location)
     around = shares.top.parent
     assert around is not None
-    for made in (tasks, one):
-        made.location = location
+    for made in reversed(list(outer.ops)):
+        made.detach()
         around.insert_op_after(made, shares.top)
 
 

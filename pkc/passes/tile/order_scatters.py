@@ -122,9 +122,6 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
         return "its elements have 8 bits"
     if any(use.operation is not op and _comes_before(use.operation, top) for use in op.array.uses):
         return "the array is used by another statement, too"
-    split = _split(op)
-    if split is None:
-        return "all of its dimensions are constants, and ranks share what they add up by one that is not"
     block = block_of_axis(op.rows, 0)
     if block is None or not isinstance(block.owner, BlockOp):
         return "the blocks of the table are not known"
@@ -149,7 +146,7 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
     known = [dim for dim in dims if dim is not None]
     if len(known) < len(dims):
         return "the number of tasks is not that of a dimension"
-    return _Entries(keys, [*known, block_type(block).of], made, conditions, split, top)
+    return _Entries(keys, [*known, block_type(block).of], made, conditions, _split(op), top)
 
 
 def _indices(around: Sequence[Operation]) -> list[SSAValue]:
@@ -218,12 +215,12 @@ def _comes_before(op: Operation, top: TasksOp) -> bool:
     return around is top or around.is_before_in_block(top)
 
 
-def _split(op: ScatterAccumulateOp) -> int | None:
-    """The dimension by which ranks share the sums: the sharded one, or the first that is not a constant."""
+def _split(op: ScatterAccumulateOp) -> int:
+    """The dimension by which ranks share the sums: the sharded one, else the first that is no constant, else rows."""
     kind = array_type(op.array)
     if isinstance(kind, PGLType) and kind.shard_dim is not None:
         return kind.shard_dim
-    return next((place for place, dim in enumerate(kind.dimensions) if isinstance(dim, str)), None)
+    return next((place for place, dim in enumerate(kind.dimensions) if isinstance(dim, str)), 0)
 
 
 def _extent(index: SSAValue) -> Dim | None:
@@ -248,7 +245,7 @@ class _Ordered:
         self._rows = kind.dimensions[0]
         every, columns = (RANKS, *entries.dims), kind.dimensions[1:]
         bounds: PGLType | PrivateType = PrivateType((self._rows, BOUNDS), i32)
-        if entries.split == 0:
+        if entries.split == 0 and isinstance(self._rows, str):
             bounds = PGLType((self._rows, BOUNDS), i32, Layout.Shard, 0)
         self._slots, self._named, self._bounds, self._order = (
             add_parameter(kernel, f"{name}.{what}", made, op.location)
@@ -331,21 +328,34 @@ class _Ordered:
 
     def _tasks(self, outer: Block, kinds: Sequence[BlockType]) -> tuple[Block, list[SSAValue]]:
         """Tasks over blocks of the first dimensions, of this rank's share alone: their body, and the blocks there."""
-        location = self._op.location
+        location, split = self._op.location, self._entries.split
         rank = append(outer, RankOp(), location).result
-
-        shares = [rank if place == self._entries.split else None for place in range(len(kinds))]
+        dim = kinds[split].of if split < len(kinds) else ""
+        share = _part_of(outer, dim, rank, location) if isinstance(dim, int) else {"shard": rank}
+        shares = [share if place == split else {} for place in range(len(kinds))]
         counts = [
-            append(outer, BlockCountOp(kind, shard=share), location).result
+            append(outer, BlockCountOp(kind, **share), location).result
             for kind, share in zip(kinds, shares, strict=True)
         ]
         body = Block(arg_types=[IndexType()] * len(kinds))
         blocks: list[SSAValue] = [
-            append(body, BlockOp(number, kind, shard=share), location).result
+            append(body, BlockOp(number, kind, **share), location).result
             for kind, share, number in zip(kinds, shares, body.args, strict=True)
         ]
         append(outer, TasksOp(counts, Region(body)), location)
         return body, blocks
+
+
+def _part_of(outer: Block, dim: int, rank: SSAValue, location: LocationAttr) -> dict[str, SSAValue]:
+    """Where the positions of a constant dimension begin and end that a rank adds up: as many as others, or fewer."""
+
+    def made(op: Operation) -> SSAValue:
+        return append(outer, op, location).results[0]
+
+    end, ranks, less = made(constant(dim)), made(DimOp(RANKS)), made(constant(dim - 1))
+    each = made(arith.AddiOp(made(arith.FloorDivSIOp(less, ranks)), made(constant(1))))
+    start = made(arith.MinSIOp(made(arith.MuliOp(rank, each)), end))
+    return {"start": start, "stop": made(arith.MinSIOp(made(arith.AddiOp(start, each)), end))}
 
 
 def _count_of(index: SSAValue) -> SSAValue:
