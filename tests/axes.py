@@ -219,3 +219,29 @@ kernel k(X: bf16[M, V], t: i32[K], W: bf16[K, N], Y: f32[M, N]):
 """Elements that tables name along any dimension; a negative entry names none."""
 
 PROGRAMS = ORDERS | TWICE | SHIFTED | PICKED
+
+SUMS: dict[str, str] = {
+    "sum of nested tasks": """\
+kernel k(X: f32[B, M, N], S: f32[N].replicate(), T: f32[B].replicate()):
+    for b in tasks(B):
+        for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+            S[n] += rowsum(X[b, m, n].T)
+    for b in tasks(B):
+        for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+            T[b] += rowsum(rowsum(X[b, m, n]))
+""",
+    "sum of lists": """\
+kernel k(X: f32[B, M, N], count: i32[B], S: f32[B, N].replicate()):
+    for b in tasks(B):
+        for m, n in tasks(blocks(M, 32, stop=count[b]), blocks(N, 64)):
+            S[b, n] += rowsum(X[b, m, n].T)
+""",
+    "sum into constants": """\
+kernel k(X: bf16[M, 72], t: i32[M], S: f32[70, 72].replicate(), T: f32[70].replicate()):
+    for m in tasks(blocks(M, 32)):
+        S[t[m]] += X[m]
+    for m in tasks(blocks(M, 32)):
+        T[t[m]] += full(f32, 1.0, m)
+""",
+}
+"""Sums over ranks, of tasks in tasks and into rows of arrays all of whose dimensions are constants."""

@@ -46,7 +46,7 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(
         [f"PK433-{name}" for name in ("branch", "nested", "owners", "part", "positions", "rank", "twice")], _ANYHOW
     ),
-    "PK433-diagonal": _ANYHOW,
+    **dict.fromkeys(("PK433-diagonal", "PK433-tasks"), _ANYHOW),
     **dict.fromkeys([f"PK438-{name}" for name in ("gather", "heads", "next", "overlap", "row", "triangle")], _PUSH),
     **dict.fromkeys([f"PK443-{name}" for name in ("copy-engine", "none", "part", "push", "read")], _STRADDLE),
     "PK443-table": Followed(without=("straddle", "overlap"), said="leave `straddle` out"),
@@ -150,7 +150,6 @@ OTHER = {
     "PK431-loop": "the help is another program",
     "PK431-outside": "the help is another program",
     "PK431-read": "the help is another program",
-    "PK433-tasks": "the sum is of MMAs on fewer rows than a CTA has",
     "PK434-loop": "the help is another program",
     "PK436-turns": "the help is another program",
     "PK444-branch": "the help is another protocol",

@@ -19,6 +19,7 @@ from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests import routed
 from tests.axes import PROGRAMS as AXES
+from tests.axes import SUMS as AXES_SUMS
 from tests.drawn import SEEDS, draw
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
@@ -322,9 +323,11 @@ def _tiles() -> Iterator[Case]:
 
 
 def _axes() -> Iterator[Case]:
-    """Axes in any order, of one block twice, shifted, picked by tables."""
+    """Axes in any order, of one block twice, shifted, picked by tables; and sums into what these address."""
     for name, (text, _) in AXES.items():
         yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN), alone=True)
+    for name, text in AXES_SUMS.items():
+        yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN))
 
 
 def _functions() -> Iterator[Case]:

@@ -76,11 +76,11 @@ pk.kernel @once(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32,
 // Of nested tasks, whoever adds up counts again: tiles in front of its tasks, shares in them.
 // CHECK-LABEL: pk.kernel @nested
 // CHECK: pk.store %t, %S_shares[%e, %i, %n : index, index, !pk.block<N by 64>]
-// CHECK: %[[E:.*]] = pk.dim "E"
-// CHECK-NOT: pk.tasks
 // CHECK: %[[COLUMNS:.*]] = pk.block_count <N by 64>
 // CHECK: pk.tasks (%[[J:.*]]) in (%[[COLUMNS]]) {
-// CHECK: scf.for %[[K:.*]] =
+// CHECK: %[[ROWS:.*]] = pk.block_count <M by 32>
+// CHECK: scf.for %[[E:.*]] = %{{.*}} to %experts
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[ROWS]]
 // CHECK: pk.accumulate
 pk.kernel @nested(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[N], f32, replicate> {pk.name = "S"}) attributes {schedule = {}} {
   %experts = pk.dim "E"

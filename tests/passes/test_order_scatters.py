@@ -91,13 +91,8 @@ def test_layouts(ranks: int, layout: str) -> None:
 
 def test_rows_and_columns_are_constants() -> None:
     """Each rank adds up a part of the rows, the last one a shorter one."""
-    check(
-        COMBINE.replace("T,", f"{T},").replace("N]", f"{N}]").replace("blocks(N", f"blocks({N}"),
-        "drawn",
-        3,
-        "f32",
-        "replicate()",
-    )
+    text = COMBINE.replace("T,", f"{T},").replace("N]", f"{N}]").replace("blocks(N", f"blocks({N}")
+    check(text, "drawn", 3, "f32", "replicate()")
 
 
 HEAD = "kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{layout}):\n"

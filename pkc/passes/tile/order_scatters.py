@@ -331,22 +331,22 @@ class _Ordered:
         location, split = self._op.location, self._entries.split
         rank = append(outer, RankOp(), location).result
         dim = kinds[split].of if split < len(kinds) else ""
-        share = _part_of(outer, dim, rank, location) if isinstance(dim, int) else {"shard": rank}
-        shares = [share if place == split else {} for place in range(len(kinds))]
+        share = _part_of(outer, dim, rank, location) if isinstance(dim, int) else (rank, None, None)
+        shares = [share if place == split else (None, None, None) for place in range(len(kinds))]
         counts = [
-            append(outer, BlockCountOp(kind, **share), location).result
-            for kind, share in zip(kinds, shares, strict=True)
+            append(outer, BlockCountOp(kind, shard=shard, start=start, stop=stop), location).result
+            for kind, (shard, start, stop) in zip(kinds, shares, strict=True)
         ]
         body = Block(arg_types=[IndexType()] * len(kinds))
         blocks: list[SSAValue] = [
-            append(body, BlockOp(number, kind, **share), location).result
-            for kind, share, number in zip(kinds, shares, body.args, strict=True)
+            append(body, BlockOp(number, kind, shard=shard, start=start, stop=stop), location).result
+            for kind, (shard, start, stop), number in zip(kinds, shares, body.args, strict=True)
         ]
         append(outer, TasksOp(counts, Region(body)), location)
         return body, blocks
 
 
-def _part_of(outer: Block, dim: int, rank: SSAValue, location: LocationAttr) -> dict[str, SSAValue]:
+def _part_of(outer: Block, dim: int, rank: SSAValue, location: LocationAttr) -> tuple[None, SSAValue, SSAValue]:
     """Where the positions of a constant dimension begin and end that a rank adds up: as many as others, or fewer."""
 
     def made(op: Operation) -> SSAValue:
@@ -355,7 +355,7 @@ def _part_of(outer: Block, dim: int, rank: SSAValue, location: LocationAttr) -> 
     end, ranks, less = made(constant(dim)), made(DimOp(RANKS)), made(constant(dim - 1))
     each = made(arith.AddiOp(made(arith.FloorDivSIOp(less, ranks)), made(constant(1))))
     start = made(arith.MinSIOp(made(arith.MuliOp(rank, each)), end))
-    return {"start": start, "stop": made(arith.MinSIOp(made(arith.AddiOp(start, each)), end))}
+    return None, start, made(arith.MinSIOp(made(arith.AddiOp(start, each)), end))
 
 
 def _count_of(index: SSAValue) -> SSAValue:
