@@ -10,6 +10,7 @@ from pkc.codegen.build import build_kernel, machine_level
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.passes.analysis.row_lanes import shared_words
 from tests.codegen.clustered import Cluster
 from tests.codegen.threads import Cta, Memory, warps
 
@@ -85,6 +86,15 @@ def test_words_of_other_warps_lie_behind_those_of_other_ctas() -> None:
     memory = run(roles, 2, {"X": x}, rows)
     wanted = x * x.sum(axis=1).max() + x.max(axis=1).min()
     np.testing.assert_array_equal(memory.arrays["Y"][0], wanted)
+
+
+def test_words_are_as_many_as_are_sent() -> None:
+    """In two places one from each CTA, for the one row that all warps have; two mbarriers of two words; and for each
+    warp one in front of what is sent, and one for what has nothing to do with the cluster."""
+    roles, cluster = compiled(program(4096), 8), 8
+    (words, warps) = next((shared_words(role, 32), role.warps) for role in roles.kernel.roles if shared_words(role, 32))
+    assert warps is not None
+    assert words == 2 * 2 + 2 * cluster + 2 * warps.value.data
 
 
 def test_a_launch_has_the_clusters_of_its_kernel() -> None:

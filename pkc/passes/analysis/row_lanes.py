@@ -64,19 +64,40 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
 
 def shared_words(role: RoleOp, warp: int) -> int:
     """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any.
-    In a cluster there are mbarriers in front, one for each place, and words for each CTA: what comes next arrives
-    beside what is read."""
-    threads = warp * (role.warps.value.data if role.warps is not None else 0)
-    if not threads:
+    In a cluster there are those of `cluster_words` in front."""
+    axes, reducing = infer_axes(role.body), _reducing(role)
+    if not reducing:
         return 0
-    axes, tasks = infer_axes(role.body), [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)]
-    reducing = [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
-    if reducing and (ctas := cluster_of(role)) > 1:
-        arch = target_of(role).arch
-        barriers = EXCHANGES * arch.mbarrier_bytes // arch.register_bytes
-        return barriers + (EXCHANGES * ctas + 1) * (threads // warp)
-    wide = any(lanes_for(op, axes, threads, warp).count > warp for op in reducing)
-    return threads // warp if wide or any(_reduces_rows(op, axes) for op in reducing) else 0
+    if cluster_of(role) > 1:
+        return cluster_words(role, warp) + _warps(role)
+    wide = any(lanes_for(op, axes, warp * _warps(role), warp).count > warp for op in reducing)
+    return _warps(role) if wide or any(_reduces_rows(op, axes) for op in reducing) else 0
+
+
+def cluster_words(role: RoleOp, warp: int) -> int:
+    """Words of shared memory by which CTAs of a cluster hand each other what the warps of a role have of rows: an
+    mbarrier for each place, and words for each row and CTA, as what comes next arrives beside what is read; behind
+    them one for each warp, where several have one row and one of these sends."""
+    arch, rows = target_of(role).arch, rows_at_once(role, warp)
+    barriers = EXCHANGES * arch.mbarrier_bytes // arch.register_bytes
+    return barriers + EXCHANGES * cluster_of(role) * rows + (_warps(role) if rows < _warps(role) else 0)
+
+
+def rows_at_once(role: RoleOp, warp: int) -> int:
+    """How many rows at most the warps of a role reduce at a time, if each row is one warp's or that of several."""
+    axes, warps = infer_axes(role.body), _warps(role)
+    lanes = (lanes_for(op, axes, warp * warps, warp).count for op in _reducing(role))
+    return max((warps // max(1, count // warp) for count in lanes), default=0)
+
+
+def _warps(role: RoleOp) -> int:
+    return role.warps.value.data if role.warps is not None else 0
+
+
+def _reducing(role: RoleOp) -> list[TasksOp]:
+    """The tasks of a role whose warps share rows, if it has warps, and reduce them."""
+    tasks = (op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)) if _warps(role) else ()
+    return [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
 
 
 def _reduces_rows(tasks: TasksOp, axes: Mapping[SSAValue, tuple[int, ...]]) -> bool:

@@ -354,7 +354,7 @@ def _of_group(emit: Emitter, launch: Launch, group: str) -> SSAValue | None:
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:
     warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(role.body))
     warp_role.words = number_on(role, OFFSET) or 0
-    exchange.prepare(warp_role, number_on(role, OFFSET))
+    exchange.prepare(warp_role, role, number_on(role, OFFSET))
     inside = set(role.walk())
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]

@@ -175,6 +175,8 @@ class WarpRole:
     """Of a loop inside that one: how many iterations load before the first of them computes."""
     words: int = 0
     """Where in shared memory its warps hand each other what they have of a row."""
+    rows: int = 0
+    """Of clusters: how many rows at most its warps reduce at a time."""
     exchanged: SSAValue | None = None
     """Of clusters: the register with how many times their CTAs have handed each other what they have of rows."""
     queue: Queue | None = None

@@ -6,9 +6,10 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from pkc.dialect.machine import b32
+from pkc.dialect.program import RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import f32
-from pkc.passes.analysis.row_lanes import EXCHANGES
+from pkc.passes.analysis.row_lanes import EXCHANGES, rows_at_once
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.elements import apply
@@ -23,9 +24,10 @@ def initialise(emit: Emitter, base: SSAValue, words: int | None) -> None:
         emit.do("mbarrier_init", barrier, emit.const(1))
 
 
-def prepare(role: WarpRole, words: int | None) -> None:
+def prepare(role: WarpRole, op: RoleOp, words: int | None) -> None:
     """Count the exchanges of a role that has some, from zero."""
     if role.launch.cluster > 1 and words is not None:
+        role.rows = rows_at_once(op, role.threads.arch.warp)
         role.exchanged = role.emit.registers(1, IndexType(), "exchanged")
         role.emit.set(role.emit.const(0), role.exchanged, 0)
 
@@ -33,9 +35,14 @@ def prepare(role: WarpRole, words: int | None) -> None:
 def behind(role: WarpRole) -> int:
     """Where, in bytes from the words of a role, one word for each warp lies that no other CTA of a cluster writes, and
     no part of a row of which this CTA has others."""
-    arch, ctas = role.emit.target.arch, role.launch.cluster
-    words = EXCHANGES * ctas * role.threads.warps
-    return EXCHANGES * arch.mbarrier_bytes + words * arch.register_bytes if ctas > 1 else 0
+    one_sends = role.threads.warps if role.rows < role.threads.warps else 0
+    return _own(role) + one_sends * role.emit.target.arch.register_bytes if role.launch.cluster > 1 else 0
+
+
+def _own(role: WarpRole) -> int:
+    """Where, in bytes from the words of a role, the warps of a row have one each: behind what comes from other CTAs."""
+    arch, words = role.emit.target.arch, EXCHANGES * role.launch.cluster * role.rows
+    return EXCHANGES * arch.mbarrier_bytes + words * arch.register_bytes
 
 
 def combine(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, at: SSAValue) -> None:
@@ -47,15 +54,15 @@ def combine(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, 
     and so has read before. Every thread combines in the same order.
     """
     emit, threads, launch = role.emit, role.threads, role.launch
-    assert role.exchanged is not None and launch.part is not None
     word, ctas, rows = emit.target.arch.register_bytes, launch.cluster, threads.warps // warps
+    assert role.exchanged is not None and launch.part is not None and rows <= role.rows
     count = emit.get(role.exchanged, 0)
     emit.set(emit.plus(count, 1), role.exchanged, 0)
     place, phase = emit.rest(count, EXCHANGES), emit.rest(emit.part(count, EXCHANGES), 2)
     first = emit.plus(launch.base, role.words)
     barrier = emit.plus(first, emit.times(place, emit.target.arch.mbarrier_bytes))
     parts = emit.plus(first, EXCHANGES * emit.target.arch.mbarrier_bytes)
-    own = emit.plus(parts, EXCHANGES * rows * ctas * word)
+    own = emit.plus(first, _own(role))
     mine = emit.minus(threads.warp, threads.first)
     row = emit.over(mine, warps)
     parts = emit.plus(parts, emit.plus(emit.times(place, rows * ctas * word), emit.times(row, ctas * word)))
