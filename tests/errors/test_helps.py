@@ -111,6 +111,7 @@ FOLLOWED: dict[str, Followed] = {
     "PK510-rows-of-blocks": Followed(
         edits=(("blocks(B, 2)", "B"), ("zeros(f32, b, m)", "zeros(f32, m)")), said="`B` for `blocks(B, 2)`"
     ),
+    "PK510-first-axis": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
     "PK510-rows-of-rows": Followed(
         edits=(
             ("Y: f32[M, 64]", "T: f32[M].scratch(), Y: f32[M, 64]"),

@@ -74,3 +74,29 @@ pk.kernel @added(%P: !pk.private<[M], f32> {pk.name = "P"}, %C: !pk.pgl<[M], f32
     pk.store_add %s, %C[%j : index] : !pk.tile<f32>, !pk.pgl<[M], f32, symmetric>
   }
 }
+
+// -----
+
+// How many tasks there are is read in front of the first ones, whichever they count.
+// CHECK-LABEL: pk.kernel @counted
+// CHECK: %[[A:.*]] = pk.read %L[%zero]
+// CHECK: %[[B:.*]] = pk.read %L[%one]
+// CHECK: %[[ROWS:.*]] = pk.block_count <M by 32> to %[[B]]
+// CHECK-NEXT: pk.tasks (%i) in (%[[A]])
+// CHECK: pk.tasks (%j) in (%[[ROWS]])
+pk.kernel @counted(%L: !pk.private<[E], i32> {pk.name = "L"}, %P: !pk.private<[M], f32> {pk.name = "P"}, %Q: !pk.private<[M], f32> {pk.name = "Q"}) attributes {schedule = {}} {
+  %zero = arith.constant 0 : index
+  %a = pk.read %L[%zero] : !pk.private<[E], i32>
+  pk.tasks (%i) in (%a) {
+    %x = pk.full 1.0 : f32 : !pk.tile<f32>
+    pk.store %x, %P[%i : index] : !pk.tile<f32>, !pk.private<[M], f32>
+  }
+  %one = arith.constant 1 : index
+  %b = pk.read %L[%one] : !pk.private<[E], i32>
+  %rows = pk.block_count <M by 32> to %b
+  pk.tasks (%j) in (%rows) {
+    %m = pk.block[%j] to %b : !pk.block<M by 32>
+    %y = pk.full 1.0 : f32 : !pk.tile<32xf32>
+    pk.store %y, %Q[%m : !pk.block<M by 32>] : !pk.tile<32xf32>, !pk.private<[M], f32>
+  }
+}

@@ -74,6 +74,8 @@ def lies_across(op: BroadcastOp, of_tile: tuple[int, ...], of_result: tuple[int,
     """Whether a broadcast has a tile along the rows of one tile and along the columns of another, by the axes that the
     tile and the result lie along."""
     rank = tile_type(op.result).rank
+    if rank > 2 and of_tile:  # several axes are rows, of which each thread counts through all
+        return op.positions != (rank - 1,)
     along_last = tuple(int(position == rank - 1) for position in op.positions)
     mixed = len(op.positions) > 1 and rank > len(op.positions)
     return mixed or (len(of_result) == 2 and of_tile not in ((), along_last))

@@ -246,22 +246,33 @@ def _is_turned(value: SSAValue) -> bool:
 def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
     kind = tile_type(op.tile)
     if kind.rank > 2:
-        first = dimension(op.tile, 0)
-        hint = "numbers, not blocks, for the first axes"
-        hint += f": `{first.of}` for `blocks({first.of}, {first.extent})`" if first is not None else ""
-        yield _refused(op, target, f"a reduction of rows of a tile of {kind.rank} axes", hint, size_text(kind))
+        what = f"a reduction of rows of a tile of {kind.rank} axes"
+        yield _refused(op, target, what, _as_numbers(op.tile), size_text(kind))
     elif 1 not in axes.get(op.tile, (1,)) and not all(map(is_spread, enclosing_tasks(op))):
         what = "a reduction of the result of a row reduction, or of a tile combined with one"
         hint = "store what is reduced first, and load it again in other `tasks`"
         yield _refused(op, target, what, hint, size_text(kind))
 
 
+def _as_numbers(tile: SSAValue) -> str:
+    """What to write instead of the first block of a tile of several axes."""
+    first, hint = dimension(tile, 0), "numbers, not blocks, for the first axes"
+    return hint if first is None else f"{hint}: `{first.of}` for `blocks({first.of}, {first.extent})`"
+
+
 def _broadcast(
     op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], both_ways: Sequence[BroadcastOp], target: Target
 ) -> Iterator[NotLowered]:
-    if op in both_ways or lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
-        what = "a tile along the rows of one tile and along the columns of another"
-        yield _refused(op, target, what, "separate `tasks` for the two", size_text(tile_type(op.tile)))
+    if op not in both_ways and not lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
+        return
+    kind, rank = tile_type(op.tile), tile_type(op.result).rank
+    if rank > 2:
+        tile = next((use.operation.results[0] for use in op.result.uses if use.operation.results), op.result)
+        what = f"a tile along others than the last of {rank} axes"
+        yield _refused(op, target, what, _as_numbers(tile), size_text(kind))
+        return
+    what = "a tile along the rows of one tile and along the columns of another"
+    yield _refused(op, target, what, "separate `tasks` for the two", size_text(kind))
 
 
 # Memory

@@ -10,10 +10,12 @@ from typing import TypeAlias
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import READING, AccumulateOp, ScatterAccumulateOp, StoreOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType
+from pkc.passes.analysis.dependence import never_changes, sources
 from pkc.passes.analysis.effects import only_reads
 from pkc.passes.build import append_copy, constant, copy_of, defined_in, is_constant, phases
 from pkc.passes.kernel_pass import KernelPass
@@ -29,7 +31,7 @@ _Reads: TypeAlias = dict[Operation, dict[SSAValue, int]]
 
 class WrapStatements(KernelPass):
     """Make a phase of one task of the statements between two `tasks`, where they write; what they read for tasks behind
-    them, each of these tasks reads for itself.
+    them, each of these tasks reads for itself. Numbers of tasks that nobody writes are read in front of all tasks.
 
     So a kernel is a sequence of phases, of which roles can be derived. What is left as it is, for whoever derives roles
     to refuse: `tasks` in loops, values that the number of tasks follows from, signals and waits, and reads of what is
@@ -62,6 +64,8 @@ class WrapStatements(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         block = kernel.body.block
+        if not kernel.roles and not phases(kernel):
+            _count_first(block)
         ops = list(block.ops)
         if kernel.roles or phases(kernel) or not all(isinstance(op, TasksOp) or _can_move(op) for op in ops):
             return
@@ -77,6 +81,20 @@ class WrapStatements(KernelPass):
             if not isinstance(op, TasksOp) and not any(result.first_use for result in op.results):
                 op.detach()
                 op.erase()
+
+
+def _count_first(block: Block) -> None:
+    """Read in front of all tasks what numbers of tasks follow from, where nobody writes it."""
+    first = next((op for op in block.ops if isinstance(op, TasksOp)), None)
+    counted = sources(count for op in block.ops if isinstance(op, TasksOp) for count in op.counts)
+    for op in list(block.ops):
+        moves = never_changes(op) or (is_side_effect_free(op) and not op.regions)
+        if first is None or not moves or counted.isdisjoint(op.results) or op.is_before_in_block(first):
+            continue
+        made = (value.owner for value in op.operands)
+        if all(by.parent is not block or by.is_before_in_block(first) for by in made if isinstance(by, Operation)):
+            op.detach()
+            block.insert_op_before(op, first)
 
 
 def _can_move(op: Operation) -> bool:
