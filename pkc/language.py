@@ -62,6 +62,8 @@ full: Any = Word("full")
 """`full(f32, -inf, m)`: a tile that is the same everywhere."""
 cast: Any = Word("cast")
 """`cast(x, bf16)`: a tile or scalar in another type."""
+cumsum: Any = Word("cumsum")
+"""`cumsum(x)`: along each row, the sum of each element and those before it."""
 positions: Any = Word("positions")
 """`positions(m)`: the positions of a block along its dimension, a tile of i32; `positions(64)`: of a whole axis."""
 gather: Any = Word("gather")
@@ -161,6 +163,7 @@ __all__ = [
     "consumer",
     "copy_engine",
     "cos",
+    "cumsum",
     "dims",
     "e4m3",
     "e5m2",

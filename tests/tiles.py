@@ -154,6 +154,14 @@ kernel right_computed(A: bf16[M, K], W: e4m3[K, N], s: f32[N], C: f32[M, N]):
             acc += A[m, k] @ cast(cast(W[k, n], f32) * s[n], bf16)
         C[m, n] = acc
 """,
+    "gemm_cumsum": """\
+kernel gemm_cumsum(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = cumsum(acc)
+""",
     "right_i8": """\
 kernel right_i8(A: bf16[M, K], W: i8[K, N], s: f32[N], C: bf16[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 128)):
@@ -573,6 +581,36 @@ kernel rope(X: bf16[M, B, 2, 64], Y: bf16[M, B, 2, 64]):
 kernel sines(X: f32[M, N], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = sin(X[m, n]) + cos(X[m, n] * 3.0)
+""",
+    "cumsum_loop": """\
+kernel cumsum_loop(X: bf16[M, N], Y: f32[M, N]):
+    for m in tasks(blocks(M, 8)):
+        before = zeros(f32, m)
+        for n in blocks(N, 256):
+            Y[m, n] = cumsum(X[m, n]) + before
+            before = before + rowsum(X[m, n])
+""",
+    "cumsum_1000_m1": """\
+kernel cumsum_1000_m1(X: f32[M, 1000], Y: f32[M, 1000]):
+    for m in tasks(M):
+        Y[m] = cumsum(X[m])
+""",
+    "cumsum_4096_m2": """\
+kernel cumsum_4096_m2(X: f32[M, 4096], Y: f32[M, 4096]):
+    for m in tasks(blocks(M, 2)):
+        Y[m, :] = cumsum(X[m, :])
+""",
+    "cumsum_i32": """\
+kernel cumsum_i32(X: i32[N], Y: i32[N]):
+    for n in tasks(blocks(N, 128)):
+        Y[n] = cumsum(X[n]) - X[n]
+""",
+    "top_p": """\
+kernel top_p(X: f32[M, 1024], Y: f32[M, 1024]):
+    for m in tasks(blocks(M, 4)):
+        e = exp(X[m, :] - rowmax(X[m, :]))
+        x = e / rowsum(e)
+        Y[m, :] = where(cumsum(x) - x < 0.9, x, 0.0)
 """,
     "bits": """\
 kernel bits(X: i32[M, N], I: i32[N], Y: i32[M, N]):

@@ -232,6 +232,7 @@ CONSTRUCTS = (
     Construct(
         "`rowmax`, `rowmin`, `rowsum`", _value("X[m, n] - rowmax(X[m, n]) + rowsum(X[m, n]) * rowmin(X[m, n])"), "TMA"
     ),
+    Construct("`cumsum`", _value("cumsum(X[m, n])"), "TMA"),
     Construct("`a.T`, stored", _tile("X: f32[N, M], Y: f32[M, N]", "Y[m, n] = X[n, m].T"), "TMA"),
     Construct("`print`", _tile("X: f32[M, N], Y: f32[M, N]", "print(X[m, n])", "Y[m, n] = X[m, n]"), refused="PK914"),
     # Roles of an author

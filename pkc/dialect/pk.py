@@ -26,6 +26,7 @@ from pkc.dialect import (
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.reductions import OPERATIONS, FoldOp
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
 PROGRAM = (
@@ -65,6 +66,7 @@ TILE = (
     tile.MmaIssueOp,
     tile.MmaWaitOp,
     FoldOp,
+    CumSumOp,
     CompareOp,
     *OPERATIONS,
 )

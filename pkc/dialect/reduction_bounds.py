@@ -50,9 +50,35 @@ def sum_of_row(value: Values, a: Bounded) -> Bounded:
     return _of_rows(value, a, ranges.summed(found, ups + loss, downs + loss))
 
 
+def sum_along_row(value: Values, a: Bounded) -> Bounded:
+    """The bound of the sums of each element and those before it, in any order."""
+    unit, sizes = _up_to(np.full(a.value.shape[-1:], UNIT)), _up_to(np.abs(a.value))
+    error: Values = sizes * unit
+    if a.error is not None:
+        error = error + _up_to(a.error) * (1 + unit)
+    if a.ordinary and ranges.within(sizes, error):
+        return Bounded(value, error, True)
+    low, high = ranges.ends(a)
+    ups, downs = _up_to(np.maximum(high, 0.0)), _up_to(np.maximum(-low, 0.0))
+    loss: Values = (ups + downs) * unit
+    loss = np.where(np.isfinite(loss), loss, 0.0)
+    found = ranges.summed(Ends(_up_to(low) - loss, _up_to(high) + loss), ups + loss, downs + loss)
+    errors = np.zeros(value.shape) if a.error is None else a.error
+    sure = np.logical_and.accumulate(errors == 0, axis=-1)
+    return _enclosed(value, found, sure, np.logical_or.accumulate(np.isinf(errors), axis=-1))
+
+
+def _up_to(x: Values) -> Values:
+    return np.cumsum(x, axis=-1)
+
+
 def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
     errors = np.zeros((1,)) if a.error is None else a.error
     sure, unknown = np.asarray((errors == 0).all(axis=-1)), np.asarray(np.isinf(errors).any(axis=-1))
+    return _enclosed(value, found, sure, unknown)
+
+
+def _enclosed(value: Values, found: Ends, sure: Values, unknown: Values) -> Bounded:
     made = ranges.enclosed(value, found, sure, unknown)
     assert made.error is not None
     return Bounded(made.value, made.error, ranges.within(made.value, made.error))

@@ -145,6 +145,10 @@ def _sum_of_row_rule(value: Values, a: Bounded) -> Error:
     return None if a.error is None else a.error.sum(axis=-1)
 
 
+def _sum_along_row_rule(value: Values, a: Bounded) -> Error:
+    return None if a.error is None else a.error.cumsum(axis=-1)
+
+
 KEPT = unless_exact(kept)
 COMPARED = unless_exact(_compare_rule)
 BOTH = unless_exact(_and_rule)
@@ -157,3 +161,4 @@ ANYTHING = unless_exact(_any_rule)
 GREATEST = unless_exact(greatest_rule)
 GREATEST_OF_ROW = unless_exact(_greatest_of_row_rule)
 SUM_OF_ROW = unless_exact(_sum_of_row_rule)
+SUM_ALONG_ROW = unless_exact(_sum_along_row_rule)

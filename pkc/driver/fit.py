@@ -14,6 +14,7 @@ from pkc.dialect.access import StoreOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import CLUSTER, CONSUMERS, STAGES, KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import Dim
 from pkc.driver.candidates import carries_numbers, followed
@@ -163,7 +164,7 @@ def _summed(kernel: KernelOp, sizes: Mapping[str, int]) -> set[str]:
     """The dimensions that rows are reduced along, or that MMAs sum over; each that could be, where it is not known."""
     found: set[str] = set()
     for op in kernel.walk():
-        if isinstance(op, RowReduction):
+        if isinstance(op, RowReduction | CumSumOp):
             axis, kind = tile_type(op.tile).rank - 1, tile_type(op.tile)
             dim = _dim(op.tile, axis)
             found |= {dim} if dim is not None else {name for name, size in sizes.items() if size == kind.shape[axis]}

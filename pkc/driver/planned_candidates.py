@@ -14,6 +14,7 @@ from pkc.dialect.access import AccumulateOp, StoreOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.driver.candidates import other_tiles, summed_over
@@ -123,7 +124,7 @@ def pointwise(several: Sequence[Candidate], target: Target) -> list[Candidate]:
     """Those whose tiles are measured to be the best ones of what only computes element by element; all if the tiles
     are not of two dimensions, or something else is computed."""
     ops = [op for one in several for op in one.kernel.walk()]
-    if any(isinstance(op, MmaOp | RowReduction | AccumulateOp | TransposeOp) for op in ops):
+    if any(isinstance(op, MmaOp | RowReduction | CumSumOp | AccumulateOp | TransposeOp) for op in ops):
         return list(several)
     found = [
         one

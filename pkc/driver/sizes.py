@@ -17,6 +17,7 @@ from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import BlockType, Dim
 from pkc.frontend.schedule import TILE
@@ -113,7 +114,7 @@ def reduced_alone(kernel: KernelOp) -> set[Dim]:
     """The dimensions of which some block is reduced by itself: other blocks would be another program."""
     found: set[Dim] = set()
     for op in kernel.walk():
-        if isinstance(op, RowReduction | MmaOp) and not _goes_on(op):
+        if isinstance(op, CumSumOp) or (isinstance(op, RowReduction | MmaOp) and not _goes_on(op)):
             operand = op.operands[0]
             axis = tile_type(operand).rank - 1
             block = _block(operand, axis)

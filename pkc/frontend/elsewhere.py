@@ -35,7 +35,6 @@ FUNCTIONS = {
     "argmax": "of each row of N elements: `rowmin(where(x == rowmax(x), positions(N), N))`",
     "argmin": "of each row of N elements: `rowmin(where(x == rowmin(x), positions(N), N))`",
     "one_hot": "of N elements, with a 1 at position i: `where(positions(N) == i, 1.0, 0.0)`",
-    "cumsum": "a loop over positions adds up: `acc += X[t, c]`, then `Y[t, c] = acc`",
     "clamp": "write `min(max(x, -1.0), 1.0)`",
     "clip": "write `min(max(x, -1.0), 1.0)`",
     "sign": "write `where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))`",

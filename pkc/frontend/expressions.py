@@ -58,6 +58,7 @@ SIGNATURES: dict[str, Signature] = {
     "max": Signature(2, 2, "max(a, b)"),
     "min": Signature(2, 2, "min(a, b)"),
     "where": Signature(3, 3, "where(condition, a, b)"),
+    "cumsum": Signature(1, 1, "cumsum(x)"),
     "cast": Signature(2, 2, "cast(x, bf16)"),
     "zeros": Signature(1, 8, "zeros(f32, m, n)"),
     "full": Signature(2, 9, "full(f32, -inf, m, n)"),
@@ -340,6 +341,7 @@ def _dtype(node: tree.Expr) -> object:
 
 _FUNCTIONS: dict[str, Callable[[Frame, tree.Call], Value]] = {
     "where": _where,
+    "cumsum": lambda frame, node: operators.cum_sum(frame, _operand(frame, node.args[0]), node.span),
     "cast": _cast,
     "zeros": _zeros,
     "full": _full,

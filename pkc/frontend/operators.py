@@ -16,6 +16,7 @@ from pkc.dialect import tile as ops
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.declaration import OPERATIONS, words
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, dtype_name, f32, i1, i8, i32
 from pkc.frontend.alignment import merge
 from pkc.frontend.check_errors import ConstantArithmetic
@@ -205,6 +206,14 @@ def row_reduction(frame: Frame, name: str, operand: Value, span: Span) -> Tile:
     kind = ROW_REDUCTIONS[name]
     source = clipped(frame, operand, len(operand.axes) - 1, kind.NEUTRAL[operand.dtype], span)
     return Tile(frame.value(kind(source), span), operand.dtype, operand.axes[:-1])
+
+
+def cum_sum(frame: Frame, operand: Value, span: Span) -> Tile:
+    """`cumsum(x)`: an element is of those before it, so that the end of a block needs no care."""
+    if not isinstance(operand, Tile) or not operand.axes or operand.dtype == i1:
+        raise PkcError(BadOperand(span, "cumsum", str(operand), "a tile of numbers with at least one axis"))
+    operand = frame.widened(operand, span)
+    return Tile(frame.value(CumSumOp(operand.ssa), span), operand.dtype, operand.axes)
 
 
 def transpose(frame: Frame, operand: Value, span: Span) -> Tile:

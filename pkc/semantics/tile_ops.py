@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
-from pkc.dialect import elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, tile, uncertain
+from pkc.dialect import elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, scans, tile, uncertain
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
@@ -192,6 +192,10 @@ def _folded(rule: Callable[[type[reductions.RowReduction]], Bound | None]) -> Ca
     return make
 
 
+def _cum_sum(op: scans.CumSumOp, real: Real) -> Unary:
+    return lambda a: np.cumsum(a, axis=-1, dtype=a.dtype)
+
+
 def _transpose(op: tile.TransposeOp, real: Real) -> Unary:
     return np.transpose
 
@@ -254,6 +258,10 @@ def _exact(op: Operation) -> Bound:
     return bound
 
 
+def _always(bound: Bound) -> Callable[[Any], Bound]:
+    return lambda op: bound
+
+
 def _compared(op: elementwise.CompareOp) -> Bound:
     return uncertain.COMPARED
 
@@ -307,6 +315,7 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     reductions.FoldOp: Structure(
         _fold, _folded(lambda by: OPERATIONS[by].real), _folded(lambda by: OPERATIONS[by].other)
     ),
+    scans.CumSumOp: Structure(_cum_sum, _always(reduction_bounds.sum_along_row), _always(uncertain.SUM_ALONG_ROW)),
     tile.TransposeOp: Structure(_transpose, _moved(error_bounds.transpose), _uncertain(error_bounds.transpose)),
     tile.ClipOp: Structure(_clip, _clipped, _uncertain(error_bounds.clip)),
     tile.CastOp: Structure(_cast, error_bounds.cast, uncertain.to_integer),

@@ -117,6 +117,18 @@ kernel product(end: i32[1], A: bf16[K, M], B: bf16[K, N], C: f32[M, N]):
     np.testing.assert_array_equal(c, a[:end].T @ b[:end])
 
 
+def test_sums_along_the_rows_of_a_product() -> None:
+    """Four lanes have a row; one row for all has its numbers in each of them."""
+    text = """\
+kernel product(A: bf16[M, 64], B: bf16[64, 32], g: f32[32], C: f32[M, 32]):
+    for m in tasks(blocks(M, 128)):
+        C[m, :] = cumsum(A[m, :] @ B[:, :] * 2.0) + cumsum(g[:])
+"""
+    g = np.arange(32) ** 2 - 100.0
+    a, b, c = run(text, {"M": 125}, {}, g=g)
+    np.testing.assert_array_equal(c, (2 * a @ b).cumsum(axis=1) + g.cumsum())
+
+
 def test_zeros_are_seen_by_all_mmas() -> None:
     """Ordinary instructions write them, and MMAs of all warps read them by the async proxy."""
     text = """\

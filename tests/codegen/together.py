@@ -42,6 +42,11 @@ class Meeting(Thread):
         """What one thread of the warp has."""
         return self._of_all(value)[lane]
 
+    def from_before(self, value: Any, distance: int) -> Any:
+        """What the thread at this distance before has, or what this one has."""
+        lane = self.number % _WARP
+        return self._of_all(value)[lane - distance if lane >= distance else lane]
+
     def vote(self, value: bool) -> int:
         """A bit for each thread of the warp."""
         return sum(1 << lane for lane, holds in enumerate(self._of_all(value)) if holds)
@@ -57,7 +62,11 @@ class Meeting(Thread):
         self._role.wait(PATIENCE)
 
 
-_OF_WARP: dict[str, Does] = {"shuffle_index": Meeting.shuffle, "vote": Meeting.vote}
+_OF_WARP: dict[str, Does] = {
+    **{f"shuffle_{name}": Meeting.shuffle for name in ("index", "from", "from_i32")},
+    **{f"shuffle_up{suffix}": Meeting.from_before for suffix in ("", "_i32")},
+    "vote": Meeting.vote,
+}
 
 
 class Together(Cta):

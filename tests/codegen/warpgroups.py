@@ -25,7 +25,7 @@ Values = np.ndarray[Any, Any]
 
 
 class Warpgroups(Cta):
-    """One CTA; the threads of a warpgroup meet at each wgmma, and so do the warpgroups of a role."""
+    """One CTA; the threads of a warpgroup meet at each wgmma and shuffle, and so do the warpgroups of a role."""
 
     def run(self, body: Block, threads: range) -> None:
         if len(threads) % _WARPGROUP:
@@ -35,10 +35,20 @@ class Warpgroups(Cta):
         groups = [made[first : first + _WARPGROUP] for first in range(0, len(made), _WARPGROUP)]
         found = [[one.switch(body) for one in group] for group in groups]
         while not all(one.dead for one in made):
-            assert not any(one.dead for one in made), "only some threads of the role run wgmma"
-            for met in found:
-                self._multiply(met)
-            found = [[one.switch() for one in group] for group in groups]
+            assert not any(one.dead for one in made), "only some threads of the role come here"
+            given = [self._meet(met) for met in found]
+            found = [
+                [one.switch(value) for one, value in zip(group, values, strict=True)]
+                for group, values in zip(groups, given, strict=True)
+            ]
+
+    def _meet(self, met: list[tuple[Any, ...]]) -> list[Any]:
+        """What each thread gets: of a shuffle what another one of its warp has."""
+        (name,) = {name for name, *_ in met}
+        if name.startswith("wgmma"):
+            self._multiply(met)
+            return [None] * len(met)
+        return [met[number - number % _WARP + lane][1] for number, lane in enumerate(map(_lane, range(len(met)), met))]
 
     def _multiply(self, met: list[tuple[Any, ...]]) -> None:
         (name,) = {name for name, *_ in met}
@@ -113,17 +123,26 @@ def _places(thread: int, n: int) -> tuple[Values, Values]:
     return row + 8 * (number // 2 % 2), 8 * (number // 4) + 2 * (thread % 4) + number % 2
 
 
+def _lane(number: int, met: tuple[str, Any, int]) -> int:
+    """Whose value a thread gets in a shuffle."""
+    name, _, by = met
+    lane = number % _WARP
+    if name.startswith("shuffle_xor"):
+        return lane ^ by
+    return by if name.startswith("shuffle_from") else lane - by if lane >= by else lane
+
+
 class _Meeting(Thread):
-    """A thread that stops at each wgmma, until all of its warpgroup have come there."""
+    """A thread that stops at each wgmma and shuffle, until all of its warpgroup have come there."""
 
     @classmethod
     def does(cls, name: str) -> Does:
-        if not name.startswith("wgmma_n"):
+        if not name.startswith(("wgmma_n", "shuffle_")):
             return super().does(name)
 
-        def meet(_: Thread, *operands: Any) -> None:
+        def meet(_: Thread, *operands: Any) -> Any:
             here = getcurrent().parent
             assert here is not None
-            here.switch((name, *operands))
+            return here.switch((name, *operands))
 
         return meet

@@ -54,6 +54,7 @@ builtin.module {
       %t = pk.transpose %b : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
       %widened = pk.cast %b : !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
       %parts = pk.fold "pk.row_max" %widened : !pk.tile<64x64xf32> -> !pk.tile<64x8xf32>
+      %along = pk.cum_sum %widened : !pk.tile<64x64xf32>
       %again = pk.repeat %parts : !pk.tile<64x8xf32> -> !pk.tile<64x64xf32>
       %clip = pk.clip %x axis 1 to %k fill 0xff800000 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>
       %neg = pk.neg %clip : !pk.tile<64x64xf32>

@@ -74,6 +74,12 @@
 
 // -----
 
+// CHECK: invalid `pk.cum_sum`: cannot add up the rows of !pk.tile<f32> to !pk.tile<f32>
+%a = pk.full 0.0 : f32 : !pk.tile<f32>
+%r = pk.cum_sum %a : !pk.tile<f32>
+
+// -----
+
 // Another shape.
 // CHECK: invalid `pk.cast`: a cast keeps the shape: !pk.tile<8xf32> to !pk.tile<4xbf16>
 %a = "t.v"() : () -> (!pk.tile<8xf32>)

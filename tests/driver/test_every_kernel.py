@@ -176,6 +176,7 @@ def test_blocks_that_are_reduced_by_themselves_keep_their_size() -> None:
     pair = {"M": 256, "N": 256}
     each = PAIR + "        x = X[m, n]\n        Y[m, n] = exp(x - rowmax(x))\n"
     assert tried(each, pair) == {"tile_M"}
+    assert tried(PAIR + "        Y[m, n] = cumsum(X[m, n])\n", pair) == {"tile_M"}
     assert tried(ORDINARY["row sums"], pair) == {"tile_M", "tile_N"}
     assert tried(ORDINARY["row sums"].replace("Z[m] = s", "Z[m] = s / cast(len(blocks(N, 64)), f32)"), pair) == set()
     so_far = ORDINARY["row sums"].replace("        Z[m] = s\n", "            Y[m, n] = X[m, n] - s\n")

@@ -103,6 +103,16 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="separate `tasks`",
     ),
+    "PK510-cumsum-of-rows": Followed(
+        edits=(
+            ("Y: f32[M]", "T: f32[M].scratch(), Y: f32[M]"),
+            (
+                "Y[m] = cumsum(rowsum(X[m, :]))",
+                "T[m] = rowsum(X[m, :])\n    for m in tasks(blocks(M, 64)):\n        Y[m] = cumsum(T[m])",
+            ),
+        ),
+        said="store what is added up first",
+    ),
     "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),
     "PK510-read": Followed(
         edits=(("for e in tasks(blocks(E, 64)):\n        count[e] = A[e] * 2\n    ", ""), ("A: i32[E], ", "")),

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, coordinates, counters, elementwise, program, reductions, tile
+from pkc.dialect import access, coordinates, counters, elementwise, program, reductions, scans, tile
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
@@ -254,6 +254,7 @@ def test_axes_of_one_dimension_differ_by_their_loop() -> None:
         ("cast(X[m, n], bf16)", tile.CastOp),
         ("positions(m)", tile.PositionsOp),
         ("positions(64)", tile.PositionsOp),
+        ("cumsum(X[m, n])", scans.CumSumOp),
         ("c[m] & 255 | c[m] << 8", elementwise.BitOrOp),
         ("n1 ^ c[m]", elementwise.BitXorOp),
         ("n1 - 1", arith.SubiOp),

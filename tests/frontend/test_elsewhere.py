@@ -12,7 +12,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 
 EXPRESSION = re.compile(r"`([^`]*)`")
-IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id", "cumsum"}
+IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id"}
 """Functions for which there is no expression of x, a and b."""
 
 

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from pkc.dialect.program import TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import BroadcastOp, MmaWaitOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_spread
@@ -24,7 +25,7 @@ def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
     for op in region.walk():
         _unify(op, groups)
     for op in region.walk():
-        if isinstance(op, RowReduction) and _rank(op.tile) == 1:
+        if isinstance(op, RowReduction | CumSumOp) and _rank(op.tile) == 1:
             groups.axis.setdefault(groups.root(op.tile), 1)
     for op in region.walk():
         if isinstance(op, TasksOp) and is_spread(op):

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.clusters import cluster_of, in_cta
@@ -97,7 +98,7 @@ def _warps(role: RoleOp) -> int:
 def _reducing(role: RoleOp) -> list[TasksOp]:
     """The tasks of a role whose warps share rows, if it has warps, and reduce them."""
     tasks = (op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)) if _warps(role) else ()
-    return [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
+    return [op for op in tasks if any(isinstance(inner, RowReduction | CumSumOp) for inner in op.walk())]
 
 
 def _reduces_rows(tasks: TasksOp, axes: Mapping[SSAValue, tuple[int, ...]]) -> bool:

@@ -14,6 +14,7 @@ from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import ConsumeOp
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     AnyMmaOp,
     BroadcastOp,
@@ -73,6 +74,8 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
     for op in role.walk():
         if isinstance(op, RowReduction):
             yield from _reduction(op, axes, target)
+        elif isinstance(op, CumSumOp):
+            yield from _sums_along(op, axes, target)
         elif isinstance(op, TransposeOp) and not _is_staged(op.tile):
             hint = "`(a @ b).T` is `b.T @ a.T`; another tile is stored first, and its transpose loaded by other `tasks`"
             yield _refused(op, target, "`.T` of a tile that is computed", hint, f"of {size_text(tile_type(op.tile))}")
@@ -258,6 +261,13 @@ def _as_numbers(tile: SSAValue) -> str:
     """What to write instead of the first block of a tile of several axes."""
     first, hint = dimension(tile, 0), "numbers, not blocks, for the first axes"
     return hint if first is None else f"{hint}: `{first.of}` for `blocks({first.of}, {first.extent})`"
+
+
+def _sums_along(op: CumSumOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
+    if axes.get(op.tile) == (0,):
+        what = "`cumsum` of numbers of which each row of another tile has one"
+        hint = "store what is added up first, and load it again in other `tasks`"
+        yield _refused(op, target, what, hint, size_text(tile_type(op.tile)))
 
 
 def _broadcast(

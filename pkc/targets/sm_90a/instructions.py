@@ -347,6 +347,14 @@ PLAIN: tuple[Instruction, ...] = (
         "return __shfl_xor_sync(0xffffffffu, a, b);",
         "the same for an i32",
     ),
+    *(
+        Instruction(f"{name}{suffix}", (kind, "index"), kind, f"return {call}(0xffffffffu, a, b);", f"{what}{of}")
+        for name, call, what in (
+            ("shuffle_up", "__shfl_up_sync", "a of the thread of the warp that is b before this one, or its own"),
+            ("shuffle_from", "__shfl_sync", "a of thread b of the warp"),
+        )
+        for suffix, kind, of in (("", "f32", ""), ("_i32", "i32", ", an i32"))
+    ),
     Instruction(
         "shuffle_index",
         ("index", "index"),

@@ -33,6 +33,8 @@ _RATES: dict[str, Rate] = {
     "pk.sigmoid": Rate(7, 2, _COUNTED),
     "pk.step_tanh": Rate(2, 2, _COUNTED),
     "pk.div": Rate(7, 1, _COUNTED),
+    # A step for each lane, and sums of what a thread has.
+    "pk.cum_sum": Rate(6, 0, 0.5),
     # A division of integers is a subroutine with a reciprocal.
     "pk.floordiv": Rate(25, 1, 0.5),
     "pk.mod": Rate(27, 1, 0.5),

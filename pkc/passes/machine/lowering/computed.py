@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.reductions import ACROSS, FoldOp, RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     AnyMmaOp,
     BroadcastOp,
@@ -28,7 +29,7 @@ from pkc.dialect.types import FLOATS, INTEGERS, f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import exchange, in_pairs, row_results, staging
+from pkc.passes.machine.lowering import exchange, in_pairs, row_results, scans, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -141,6 +142,8 @@ def compute(role: WarpRole, op: Operation) -> bool:
         _reduce(role, op)
     elif isinstance(op, FoldOp):
         _fold(role, op)
+    elif isinstance(op, CumSumOp):
+        scans.lower(role, op)
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
         make = of_elements(role, op)
         staged = (role.tiles.get(operand) for operand in op.operands)
