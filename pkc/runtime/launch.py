@@ -264,7 +264,8 @@ class LoadedKernel:
 
     def _starts(self, bound: Bound, dims: Mapping[str, int], memory: Memory) -> Sequence[Start]:
         """The launch on each rank. Parameters differ in the rank's number, and in what is in its own memory."""
-        mesh, heap, starts = self.mesh, self.mesh.heap, list[Start]()
+        mesh, heap = self.mesh, self.mesh.heap
+        starts: list[Start] = []
         addresses = {name: heap.address(0, offset) for name, offset in (*bound.heap.items(), *memory.offsets.items())}
         scalars, alarm = bound.scalars, mesh.alarm.address
         for at, rank in enumerate(mesh.local):
