@@ -17,6 +17,10 @@ QUICK := $(wildcard tests/passes/*.mlir) tests/passes/test_passes.py tests/passe
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
 
+# What Python makes of a source is kept, whatever the caller's shell says: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.pycache
+
 .PHONY: demo check test test-long test-gpu lint types golden bench-report site wheel clean
 
 demo: $(BASE)

@@ -121,9 +121,9 @@ def play(log: Log, *, late: int | None = None) -> None:
     def advance(threads: Sequence[int], most: int) -> bool:
         before = sum(map(at.__getitem__, threads))
         for thread in threads:
-            events = log[thread]
-            for event in events[at[thread] : at[thread] + most]:
-                if not _goes_on(states, *event):
+            events, first = log[thread], at[thread]
+            for number in range(first, min(first + most, len(events))):
+                if not _goes_on(states, *events[number]):
                     break
                 at[thread] += 1
         return sum(map(at.__getitem__, threads)) > before
@@ -135,7 +135,7 @@ def play(log: Log, *, late: int | None = None) -> None:
 
 
 def _goes_on(states: dict[int, _State], what: str, barrier: Barrier, value: int) -> bool:
-    state = states.setdefault(id(barrier), _State(0, barrier.count))
+    state = states.get(id(barrier)) or states.setdefault(id(barrier), _State(0, barrier.count))
     if what == "wait":
         return state.phase % 2 != value
     if what == "arrive":

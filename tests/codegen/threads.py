@@ -46,6 +46,8 @@ class Memory:
     programs: dict[tuple[Block, type[Thread]], Callable[..., Any]] = field(default_factory=dict)
     again: frozenset[str] = frozenset()
     """Arrays whose elements may be stored several times."""
+    flat: dict[int, tuple[list[np.ndarray[Any, Any]], int]] = field(default_factory=dict)
+    """By the number of an array the elements of each rank, in order, and the bytes of each."""
 
     def __post_init__(self) -> None:
         self.sizes = {"report_ctas": 1, **self.sizes}  # nobody reports, unless a test says of how many CTAs
@@ -103,10 +105,13 @@ class Memory:
         """The elements of one rank's shard or copy, the number of the one at an address, and the bytes of each."""
         number, rest = divmod(address, _BASE)
         rank, offset = divmod(rest, _STRIDE)
-        argument = self.kernel.body.block.args[number - 1]
-        size = dtype_bytes(argument.type.element_type) * (2 if self.kernel.has_packets(argument) else 1)
+        if number not in self.flat:
+            argument = self.kernel.body.block.args[number - 1]
+            size = dtype_bytes(argument.type.element_type) * (2 if self.kernel.has_packets(argument) else 1)
+            self.flat[number] = [array.reshape(-1) for array in self.arrays[self.names[number - 1]]], size
+        arrays, size = self.flat[number]
         assert offset % size == 0
-        return self.arrays[self.names[number - 1]][rank].reshape(-1), offset // size, size
+        return arrays[rank], offset // size, size
 
 
 @dataclass(frozen=True)
