@@ -85,9 +85,9 @@ log: Any = Word("log")
 erf: Any = Word("erf")
 """`erf(x)`: error function."""
 sin: Any = Word("sin")
-"""`sin(x)`: sine; of numbers of any size, in radians."""
+"""`sin(x)`: sine, of radians; NaN from 2^51 on."""
 cos: Any = Word("cos")
-"""`cos(x)`: cosine; of numbers of any size, in radians."""
+"""`cos(x)`: cosine, of radians; NaN from 2^51 on."""
 rsqrt: Any = Word("rsqrt")
 """`rsqrt(x)`: 1 / sqrt(x)."""
 sigmoid: Any = Word("sigmoid")

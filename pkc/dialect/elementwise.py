@@ -134,19 +134,23 @@ class ErfOp(Unary):
     name = "pk.erf"
 
 
-_sine, _cosine = in_f64(np.sin), in_f64(np.cos)
+def _up_to_2_51(wave: Callable[[Values], Values]) -> Callable[[Values], Values]:
+    return in_f64(lambda a: np.where(np.abs(a) < error_bounds.WAVE, wave(a), np.nan))
+
+
+_sine, _cosine = _up_to_2_51(np.sin), _up_to_2_51(np.cos)
 
 
 @operation("sin", f32, value=_sine, real=error_bounds.wave_bound(_sine, ULPS), ulps=ULPS)
 class SinOp(Unary):
-    """Sine; of numbers of any size, in radians"""
+    """Sine, of radians; NaN from 2^51 on"""
 
     name = "pk.sin"
 
 
 @operation("cos", f32, value=_cosine, real=error_bounds.wave_bound(_cosine, ULPS), ulps=ULPS)
 class CosOp(Unary):
-    """Cosine; of numbers of any size, in radians"""
+    """Cosine, of radians; NaN from 2^51 on"""
 
     name = "pk.cos"
 

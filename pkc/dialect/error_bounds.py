@@ -259,6 +259,10 @@ def function_bound(
     return by_rule(rule, corners)
 
 
+WAVE = 2.0**51
+"""From where on sines are NaN: numbers of f32 are many turns apart there."""
+
+
 def wave_bound(function: Callable[[Values], Values], ulps: int) -> Bound:
     """The bound of a function between -1 and 1 that is nowhere steeper than 1 and accurate to `ulps`: a sine."""
     unit, least = _function_error(ulps)
@@ -266,12 +270,15 @@ def wave_bound(function: Callable[[Values], Values], ulps: int) -> Bound:
     def corners(a: Ends) -> Ends:
         here = function(a.low)
         found = ranges.widened(Ends(here, here), unit, least)
-        most = np.where(np.maximum(np.abs(a.low), np.abs(a.high)) <= MOST, 1 + unit, np.inf)
+        most = np.where(np.maximum(np.abs(a.low), np.abs(a.high)) < WAVE, 1 + unit, np.inf)
         known = a.low == a.high
         return Ends(np.where(known, found.low, -most), np.where(known, found.high, most))
 
     def rule(value: Values, a: Bounded) -> Error:
-        return rounded(value, None if a.error is None else np.minimum(a.error, 2.0), unit, least)
+        if a.error is None:
+            return rounded(value, None, unit, least)
+        error = rounded(value, np.minimum(a.error, 2.0), unit, least)
+        return np.where(np.abs(a.value) + a.error < WAVE, error, np.inf)
 
     return by_rule(rule, corners)
 

@@ -1,7 +1,7 @@
 """Runs straight-line PTX on many inputs at once; approximate instructions are off by all that PTX ISA allows them.
 
-For the bodies of instructions: arithmetic on 32-bit registers, predicates, branches forward. The figures are those of
-PTX ISA 9.0, section Floating Point Instructions, under the name of each instruction.
+For the bodies of instructions: arithmetic on registers of 32 bits and of f64, predicates, branches forward. The figures
+are those of PTX ISA 9.0, section Floating Point Instructions, under the name of each instruction.
 """
 
 from __future__ import annotations
@@ -86,9 +86,12 @@ class _Run:
         elif name.startswith("st.global"):
             assert self._registers[operands[0].strip("[]")] == len(self._inputs)
             self._stored = np.where(self._active, self._value(operands[1]).view(np.float32), self._stored)
+        elif operands[0].startswith("{"):
+            halves = self._value(operands[2]).view(np.int32).reshape(-1, 2)
+            self._registers |= {operands[0][1:]: halves[:, 0], operands[1][:-1]: halves[:, 1]}
         else:
             made = self._compute(name, [self._value(operand) for operand in operands[1:]])
-            if operands[0].startswith("%f") and made.dtype != np.float32:
+            if re.match(r"%f\d", operands[0]) and made.dtype != np.float32:
                 made = made.astype(np.int32).view(np.float32)
             old = self._registers.get(operands[0], made)
             self._registers[operands[0]] = np.where(self._active, made, old)
@@ -96,6 +99,8 @@ class _Run:
     def _value(self, operand: str) -> Array:
         if operand.startswith("0f"):
             return np.full(self._side.shape, int(operand[2:], 16), np.uint32).view(np.float32)
+        if operand.startswith("0d"):
+            return np.full(self._side.shape, int(operand[2:], 16), np.uint64).view(np.float64)
         if operand.startswith("%"):
             return self._registers[operand]
         return np.full(self._side.shape, int(operand), np.int64).astype(np.int32)
@@ -115,13 +120,15 @@ class _Run:
         if kind == "cvt":
             if modifiers == ["rn", "f32", "s32"]:
                 return values[0].astype(np.float32)
-            if modifiers == ["rn", "f32", "u32"]:
-                return values[0].view(np.uint32).astype(np.float32)
+            if modifiers in (["f64", "f32"], ["rn", "f32", "f64"]):
+                return values[0].astype(np.float64 if modifiers[0] == "f64" else np.float32)
             if modifiers == ["sat", "f32", "f32"]:
                 return np.nan_to_num(np.clip(values[0], 0, 1), nan=0.0)
             raise Unknown(name)
         if modifiers[-1] in ("b32", "s32", "u32"):
-            return _integer(".".join((kind, *modifiers[:-1])), modifiers[-1] == "u32", *values)
+            return _integer(kind, *values)
+        if modifiers[-1] == "f64":
+            return _double(kind, *values)
         return _float(kind, modifiers, *(value.astype(np.float64) for value in values))
 
     def _compare(self, modifiers: list[str], a: Array, b: Array) -> Array:
@@ -160,27 +167,38 @@ def _flushed(a: Array) -> Array:
     return np.where(np.abs(a) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), a), a)
 
 
-def _integer(kind: str, unsigned: bool, *values: Array) -> Array:
-    # A register of bits may hold a float.
-    wide = [value.view(np.uint32 if unsigned else np.int32).astype(np.int64) for value in values]
-    x, y, z = (*wide, wide[0], wide[0])[:3]
-    made = {
-        "add": lambda: x + y,
-        "sub": lambda: x - y,
-        "neg": lambda: -x,
-        "and": lambda: x & y,
-        "or": lambda: x | y,
-        "xor": lambda: x ^ y,
-        "shl": lambda: x << np.clip(y, 0, 32),
-        "shr": lambda: x >> np.clip(y, 0, 32),
-        "mad.lo": lambda: x * y + z,
-        "mul.lo": lambda: x * y,
-        "mul.hi": lambda: (x.astype(np.uint64) * y.astype(np.uint64)) >> np.uint64(32),
-        "shf.l.wrap": lambda: y << (z & 31) | (x & 0xFFFFFFFF) >> 32 - (z & 31),
-    }
-    if kind not in made or (kind == "mul.hi" and not unsigned):
+def _integer(kind: str, a: Array, b: Array) -> Array:
+    # A register of bits that holds a float.
+    x, y = (value.view(np.int32).astype(np.int64) for value in (a, b))
+    made = {"add": x + y, "sub": x - y, "and": x & y, "or": x | y, "xor": x ^ y, "shl": x << np.clip(y, 0, 32)}
+    if kind not in made:
         raise Unknown(kind)
-    return made[kind]().astype(np.uint64).astype(np.uint32).view(np.int32)
+    return made[kind].astype(np.uint64).astype(np.uint32).view(np.int32)
+
+
+def _double(kind: str, *values: Array) -> Array:
+    if kind == "add":
+        return values[0] + values[1]
+    if kind != "fma":
+        raise Unknown(kind)
+    a, b, c = values
+    product, lost = a * b, _lost(a, b)
+    total = product + c
+    part = total - product
+    rest = (product - (total - part)) + (c - part) + lost
+    return np.where(rest == 0, total, total + rest)  # zero keeps its sign
+
+
+def _lost(a: Array, b: Array) -> Array:
+    """What the rounding of a product of f64 loses, exactly (Dekker 1971)."""
+    (high, low), (upper, lower) = map(_halves, (a, b))
+    return low * lower - (((a * b - high * upper) - low * upper) - high * lower)
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    scaled = a * (2.0**27 + 1)
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 def _float(kind: str, modifiers: list[str], *values: Array) -> Array:

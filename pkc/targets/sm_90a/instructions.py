@@ -15,36 +15,18 @@ from pkc.targets.sm_90a.inline_ptx import asm, effect, pure
 from pkc.targets.sm_90a.synchronization import SYNCHRONIZATION
 
 _WAVE = (
-    # k quarter turns, and r of what is left of a: k is in the low bits of t; pi / 2 has three parts, so that what is
-    # left of a is exact but for its last bits. k is the nearest one but for some hundredths.
-    "const float t = fmaf(a, 0.636619747f, 12582912.0f), k = t - 12582912.0f; unsigned n = __float_as_uint(t);"
-    " float r = fmaf(k, -0x1.921fb4p0f, a); r = fmaf(k, -0x1.4442dp-24f, r); r = fmaf(k, -0x1.846988p-48f, r);"
-    " if (fabsf(a) >= 0x1p20f) {"
-    # The digits of a times 96 bits of 1 / (2 pi), from where a bit of the product is worth less than a turn on; of that
-    # the first 64 bits: quarters, and what is left.
-    " const unsigned b = __float_as_uint(a), s = (b >> 23 & 255) - 147, m = (b & 0x7fffff) | 0x800000;"
-    " const bool f = s & 64, g = s & 32;"
-    " const unsigned v = f ? 0x8fa9a6eeu : 0x727220a9u, w = f ? 0x06db14acu : 0x4fe13abeu,"
-    " x = f ? 0xc9e21c82u : 0x8fa9a6eeu;"
-    " const unsigned c = g ? v : f ? 0x4fe13abeu : 0x0517cc1bu, d = g ? w : v, e = g ? x : w,"
-    " z = g ? f ? 0x0ff28b1du : 0x06db14acu : x;"
-    " const unsigned i = __funnelshift_l(d, c, s), j = __funnelshift_l(e, d, s), o = __funnelshift_l(z, e, s);"
-    " const unsigned p = m * j, l = p + __umulhi(m, o), h = m * i + __umulhi(m, j) + (l < p);"
-    " const unsigned q = h + 0x20000000 >> 30; r = (float)(l << 2) * 8.51530395e-20f;"
-    # An infinity less itself is NaN.
-    " r = fmaf((float)(int)(h << 2 | l >> 30), 3.65729535e-10f, r) + (a - a);"
-    " n = a < 0 ? -q : q; r = a < 0 ? -r : r; }"
+    # k quarter turns, which are in the low bits of t, and r of what is left of a, in f64, whose rate is half of f32's:
+    # two parts of pi / 2 serve for all k. A branch for large numbers would leave threads waiting for each element.
+    "const double x = a, t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52), k = t - 0x1.8p52;"
+    " double z = fma(k, -0x1.921fb54442d18p0, x); z = fma(k, -0x1.1a62633145c07p-54, z);"
+    " const float r = fabsf(a) < 0x1p51f ? (float)z : __int_as_float(0x7fffffff), u = r * r;"
+    " const unsigned n = __double2loint(t){quarter}; const bool y = n & 1;"
+    # The sine of r or its cosine, least in the largest relative error for |r| up to pi / 4; the sign of n / 2 turns.
+    " float p = y ? 2.4432564e-05f : 2.8045024e-06f; p = fmaf(p, u, y ? -0.0013887311f : -0.00019850302f);"
+    " p = fmaf(p, u, y ? 0.041666646f : 0.008333373f); p = fmaf(p, u, y ? -0.5f : -0.16666667f);"
+    " p = fmaf(p, u, 1.0f) * (y ? 1.0f : r); return __uint_as_float(__float_as_uint(p) ^ (n & 2) << 30);"
 )
-"""a as quarter turns and r in radians: how many is n modulo 4."""
-
-_OF_QUARTER = (
-    " const bool y = n & 1; const float u = r * r; float p = y ? 2.4377692e-05f : 2.7712977e-06f;"
-    " p = fmaf(p, u, y ? -0.0013886801f : -0.00019847268f); p = fmaf(p, u, y ? 0.041666634f : 0.008333366f);"
-    " p = fmaf(p, u, y ? -0.5f : -0.16666667f); p = fmaf(p, u, 1.0f) * (y ? 1.0f : r);"
-    " return __uint_as_float(__float_as_uint(p) ^ (n & 2) << 30);"
-)
-"""The sine behind n quarter turns: that of r or its cosine, with the sign of the half turn. The polynomials are least
-in the largest relative error for |r| up to 0.84."""
+"""The sine of a, or of so many quarter turns more."""
 
 PLAIN: tuple[Instruction, ...] = (
     Instruction("thread_number", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
@@ -248,8 +230,8 @@ PLAIN: tuple[Instruction, ...] = (
         "error function",
         "pk.erf",
     ),
-    Instruction("sin_f32", ("f32",), "f32", _WAVE + _OF_QUARTER, "sine", "pk.sin"),
-    Instruction("cos_f32", ("f32",), "f32", _WAVE + " ++n;" + _OF_QUARTER, "cosine", "pk.cos"),
+    Instruction("sin_f32", ("f32",), "f32", _WAVE.replace("{quarter}", ""), "sine", "pk.sin"),
+    Instruction("cos_f32", ("f32",), "f32", _WAVE.replace("{quarter}", " + 1"), "cosine", "pk.cos"),
     Instruction("rsqrt_f32", ("f32",), "f32", "return rsqrtf(a);", "1 / sqrt(a)", "pk.rsqrt"),
     Instruction(
         "sigmoid_f32",
