@@ -92,8 +92,16 @@ kernel k(X: f32[M, N], Z: f32[N, M], v: f32[M], Y: f32[M, N]):
 """,
         lambda a: (a["X"] + a["Z"].T) * a["v"][:, None] * 2.0,
     ),
+    "as long": OnAxes(
+        """\
+kernel k(X: f32[M, G, D], w: f32[D], Y: f32[M, G, D], G: const = 16, D: const = 16):
+    for m in tasks(M):
+        Y[m] = X[m] / (1.0 + rowsum(abs(X[m]))) * w[:]
+""",
+        lambda a: a["X"] / (1 + np.abs(a["X"]).sum(-1, keepdims=True)) * a["w"],
+    ),
 }
-"""Tiles that lie along rows and along columns."""
+"""Tiles that lie along rows and along columns, and axes that are as long."""
 
 
 def _shifted(x: Any, by: int, axis: int) -> Any:
@@ -195,6 +203,14 @@ kernel k(book: f32[40], q: i32[M, N], s: f32[M], Y: f32[M, N]):
         Y[m, n] = book[q[m, n]] * s[m]
 """,
         lambda a: np.where(a["q"] >= 0, a["book"][np.maximum(a["q"], 0)], 0.0) * a["s"][:, None],
+    ),
+    "codes in words": OnAxes(
+        """\
+kernel k(q: i32[M, N], book: f32[16], Y: f32[M, V]):
+    for m, v in tasks(blocks(M, 16), blocks(V, 64)):
+        Y[m, v] = book[(q[m, v // 2] >> (positions(v) % 2 * 4)) & 15]
+""",
+        lambda a: a["book"][((a["q"][..., None] >> np.array([0, 4])) & 15).reshape(len(a["q"]), -1)],
     ),
     "single elements": OnAxes(
         """\

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from pkc.diagnostics import PkcError
-from pkc.frontend.kinds import Axis, Columns, Tile, Value, axes_text, axis_text, base
+from pkc.frontend.kinds import Axis, Columns, Tile, Value, Whole, axes_text, axis_text, base
 from pkc.frontend.tile_errors import AmbiguousAxes, AxesDiffer
 from pkc.location import Span
 
@@ -18,7 +18,11 @@ def axes_of(value: Value) -> Axes:
 
 
 def place_of(axis: Axis, axes: Axes) -> int | None:
-    """Which of `axes` an axis goes along: of a block that is there twice the rows, or, as columns, the columns."""
+    """Which of `axes` an axis goes along: of a block that is there twice the rows, or, as columns, the columns; of
+    whole dimensions that are as long the one of its name."""
+    named = _of_its_name(axis, axes)
+    if len(named) == 1:
+        return named[0]
     if axis in axes:
         return axes.index(axis)
     same = [number for number, other in enumerate(axes) if base(other) == base(axis)]
@@ -27,7 +31,17 @@ def place_of(axis: Axis, axes: Axes) -> int | None:
 
 def is_ambiguous(axis: Axis, axes: Axes) -> bool:
     """Whether a whole axis could go along either of two dimensions that are as long."""
-    return isinstance(axis, int) and axes.count(axis) > 1
+    return isinstance(axis, int) and axes.count(axis) > 1 and len(_of_its_name(axis, axes)) != 1
+
+
+def _of_its_name(axis: Axis, axes: Axes) -> list[int]:
+    """Which of `axes` are whole dimensions with the length and the name of an axis."""
+    alike = [number for number, other in enumerate(axes) if isinstance(other, int) and other == axis]
+    return [number for number in alike if _name(axes[number]) == _name(axis)]
+
+
+def _name(axis: Axis) -> str:
+    return axis.name if isinstance(axis, Whole) else ""
 
 
 def fits(value: Tile, axes: Axes) -> bool:

@@ -32,6 +32,7 @@ from pkc.frontend.kinds import (
     Integer,
     Tile,
     Value,
+    Whole,
     family,
     told_apart,
 )
@@ -225,7 +226,7 @@ def _axis(frame: Frame, func: str, node: tree.Expr) -> Axis:
     value = evaluate(frame, node)
     if isinstance(value, Block):
         return value.axis
-    return _length(value, func, node)
+    return Whole(_length(value, func, node), node.id if isinstance(node, tree.Name) else "")
 
 
 def _length(value: Value, func: str, node: tree.Expr) -> int:
@@ -257,7 +258,8 @@ def _positions(frame: Frame, node: tree.Call) -> Value:
     if isinstance(value, Constant):
         length = _length(value, node.func, node.args[0])
         whole = indexing.whole_block(frame, length, node.span)
-        return Tile(frame.value(PositionsOp(whole), node.span), i32, (length,))
+        axis = _axis(frame, node.func, node.args[0])
+        return Tile(frame.value(PositionsOp(whole), node.span), i32, (axis,))
     block = _block(node, value)
     ends: list[SSAValue] = []
     if block.axis.dim in frame.zigzag:

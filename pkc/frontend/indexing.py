@@ -28,6 +28,7 @@ from pkc.frontend.kinds import (
     SignalRef,
     Tile,
     Value,
+    Whole,
     is_scalar_integer,
     told_apart,
 )
@@ -137,9 +138,9 @@ def indices_of(
     check_dimensions(array, len(given) + first, span)
     indices: list[SSAValue] = []
     axes: list[Axis] = []
-    for position, dim in enumerate(dims):
+    for position in range(len(dims)):
         node = given[position] if position < len(given) else None
-        found, axis = index(frame, array, dim, node, evaluate, span)
+        found, axis = index(frame, array, first + position, node, evaluate, span)
         indices.append(found)
         axes += [] if axis is None else [axis]
     return tuple(indices), told_apart(axes)
@@ -277,13 +278,14 @@ def _rank(frame: Frame, node: tree.Index, array: ArrayRef | SignalRef, evaluate:
 
 
 def index(
-    frame: Frame, array: ArrayRef, dim: Dim, node: tree.Expr | tree.FullSlice | None, evaluate: Evaluate, span: Span
+    frame: Frame, array: ArrayRef, number: int, node: tree.Expr | tree.FullSlice | None, evaluate: Evaluate, span: Span
 ) -> tuple[SSAValue, Axis | None]:
     """What addresses one dimension, a block or an integer, and the axis that it leaves."""
+    dim = array.type.dimensions[number]
     if node is None or isinstance(node, tree.FullSlice):
         if not isinstance(dim, int):
             raise PkcError(WholeRunTimeDimension(node.span if node else span, array.name, dim))
-        return whole_block(frame, dim, span), dim
+        return whole_block(frame, dim, span), Whole(dim, array.names[number] if array.names else "")
     value = evaluate(frame, node)
     if isinstance(value, Block):
         if value.axis.dim != dim:

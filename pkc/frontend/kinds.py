@@ -20,6 +20,18 @@ class BlockAxis:
     size: int
 
 
+class Whole(int):
+    """A whole constant dimension: its size, with the name by which the program knows it, if it has one. The name tells
+    apart two axes of a tile that are as long."""
+
+    name: str
+
+    def __new__(cls, size: int, name: str = "") -> Whole:
+        made = super().__new__(cls, size)
+        made.name = name
+        return made
+
+
 @dataclass(frozen=True)
 class Columns:
     """An axis once more, beside that of rows: of a tile that one block indexes twice, or of a tile that lies along
@@ -120,6 +132,8 @@ class ArrayRef:
     ssa: SSAValue
     name: str
     type: Array
+    names: tuple[str, ...] = ()
+    """What the program calls each dimension; empty where that is a number or computed."""
 
     def __str__(self) -> str:
         return f"the array `{self.name}`"
@@ -181,7 +195,7 @@ Value = Constant | Integer | Boolean | Dimension | Tile | Block | ArrayRef | Sig
 
 def axis_text(axis: Axis) -> str:
     axis = base(axis)
-    return f"{axis.name}:{axis.size}" if isinstance(axis, BlockAxis) else str(axis)
+    return f"{axis.name}:{axis.size}" if isinstance(axis, BlockAxis) else str(int(axis))
 
 
 def axes_text(axes: tuple[Axis, ...]) -> str:
@@ -189,7 +203,7 @@ def axes_text(axes: tuple[Axis, ...]) -> str:
 
 
 def shape(axes: tuple[Axis, ...]) -> tuple[int, ...]:
-    return tuple(axis.size if isinstance(axis, BlockAxis) else axis for axis in map(base, axes))
+    return tuple(axis.size if isinstance(axis, BlockAxis) else int(axis) for axis in map(base, axes))
 
 
 def family(value: Value) -> str:

@@ -101,7 +101,9 @@ def _argument_value(frame: Frame, parameter: Parameter, argument: BlockArgument)
     name, span = parameter.node.name, parameter.node.span
     match parameter.type:
         case PrivateType() | PGLType():
-            return ArrayRef(argument, name, parameter.type)
+            dims = parameter.node.annotation.dims or ()
+            names = tuple(dim.id if isinstance(dim, tree.Name) else "" for dim in dims)
+            return ArrayRef(argument, name, parameter.type, names)
         case SignalType():
             return SignalRef(argument, name, parameter.type)
         case _ if parameter.type == f32:

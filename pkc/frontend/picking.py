@@ -60,7 +60,7 @@ def read(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Value:
             assert isinstance(table, Tile) and index is not None
             picked.by_table(_inside(frame, table, dim, index.span) if id(index) in moved else table, index.span)
         else:
-            picked.by_block(*indexing.index(frame, array, dim, index, evaluated, node.span))
+            picked.by_block(*indexing.index(frame, array, number, index, evaluated, node.span))
     return picked.made(node.span)
 
 
@@ -106,11 +106,9 @@ class _Picked:
     def by_table(self, table: Tile, span: Span) -> None:
         """A dimension in which a table names positions; it goes along with what has its axes."""
         ssa = table.ssa
-        if not isinstance(ssa.owner, LoadOp):  # past the edge of the blocks that it is computed from it names nothing
-            for number, axis in enumerate(table.axes):
-                if isinstance(base(axis), BlockAxis):
-                    clipped = Tile(ssa, i32, table.axes)
-                    ssa = operators.clipped(self.frame, clipped, number, -1, span)
+        for number, axis in enumerate(table.axes):
+            if isinstance(base(axis), BlockAxis):  # past the edge of its blocks it names nothing
+                ssa = operators.clipped(self.frame, Tile(ssa, i32, table.axes), number, -1, span)
         self.tables.append((len(self.places), table, span))
         self.places.append(ssa)
         self.along.append([self._axis(axis) for axis in table.axes])
@@ -146,7 +144,8 @@ class _Picked:
             if kind.dimensions[0] in self.frame.zigzag:
                 raise PkcError(indexing.not_a_block(at, self.array, "a table of rows", kind.dimensions[0]))
             if layout is not Layout.Symmetric:
-                rows = GatherOp(self.array.ssa, self.places[0], self.places[1:])
+                named = first.ssa if isinstance(first.ssa.owner, LoadOp) else self.places[0]
+                rows = GatherOp(self.array.ssa, named, self.places[1:])
                 return Tile(self.frame.value(rows, span), kind.element_type, tuple(self.axes))
         if layout is Layout.Shard:
             hint = "tables name whole rows of it, by its first dimension: `X[rows[p], k]`"

@@ -81,8 +81,19 @@ def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
     if not isinstance(owner, LoadOp | GatherOp):
         return False
     if isinstance(owner, GatherOp):
-        return (block, (axis,)) in zip(owner.places, owner.axes_of_places, strict=True)
+        return any(
+            along == (axis,) if place is block else axis in along and _names_none(place, along.index(axis), block)
+            for place, along in zip(owner.places, owner.axes_of_places, strict=True)
+        )
     return [index for index in owner.indices if isinstance(index.type, BlockType)][axis] is block
+
+
+def _names_none(table: SSAValue, axis: int, block: SSAValue) -> bool:
+    """Whether the entries of a table past the end of a block are negative: they name nothing."""
+    clip = table.owner
+    if not isinstance(clip, ClipOp) or clip.constant >= 0:
+        return False
+    return (clip.block is block and clip.axis.value.data == axis) or _names_none(clip.tile, axis, block)
 
 
 class AccumulateInMma(RewritePattern):

@@ -119,6 +119,8 @@ def _spread(role: WarpRole, op: BroadcastOp, source: Value) -> Callable[[Emitter
 def _clip(role: WarpRole, op: ClipOp) -> None:
     staged = role.tiles[op.tile]
     if isinstance(staged, Staged) and all(isinstance(use.operation, AnyMmaOp | TransposeOp) for use in op.result.uses):
+        if (op.axis.value.data == 1) != staged.transposed:
+            raise CannotLowerError(op, "an operand of an MMA that ends inside of its stage along columns")
         staging.clear(role, staged, role.dims.valid(role.blocks[op.block]))
         role.tiles[op.result] = staged
         return

@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.access import GatherOp, ScatterAddOp, array_type
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import Layout, PGLType, TileType, dtype_bytes
+from pkc.dialect.types import Layout, PGLType, dtype_bytes
 from pkc.passes.machine.lowering import fragments, indices, memory, spread, tables
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import WarpRole
@@ -93,40 +93,9 @@ class Rows:
         return emit.plus(row, emit.times(emit.wide(linear), self._size)), exists
 
 
-class Picked:
-    """Where the elements of a gather along any dimension are, in memory of this rank."""
-
-    def __init__(self, role: WarpRole, op: GatherOp) -> None:
-        self._role, self._op, self._base = role, op, role.emit.address(op.array)
-        if isinstance(op.array.type, PGLType):
-            self._base = role.emit.on_rank(self._base, role.rank)
-
-    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
-        """As of `Rows`."""
-        role, emit, op = self._role, self._role.emit, self._op
-        kind, exists, linear = array_type(op.array), emit.compare("eq", emit.const(0), 0), None
-        for dim, (place, along) in enumerate(zip(op.places, op.axes_of_places, strict=True)):
-            inside, extent = [offsets[axis] for axis in along], role.dims.extent(kind.dimensions[dim])
-            if isinstance(place.type, TileType):
-                coordinate = tables.row_of(role, place, inside)
-                indices.check_row(role, op, coordinate, dim=dim)
-                exists = emit.both(exists, emit.compare("sge", coordinate, 0))
-                exists = emit.both(exists, emit.compare("slt", coordinate, extent))
-            elif inside:
-                block = role.blocks[place]
-                coordinate = emit.plus(role.dims.position(block), inside[0])
-                exists = emit.both(exists, emit.compare("slt", inside[0], role.dims.valid(block)))
-            else:
-                coordinate = role.known[place]
-            wide = emit.wide(coordinate)
-            linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(extent)), wide)
-        assert linear is not None
-        return emit.plus(self._base, emit.times(linear, dtype_bytes(kind.element_type))), exists
-
-
-def elements_of(role: WarpRole, op: GatherOp) -> Rows | Picked:
+def elements_of(role: WarpRole, op: GatherOp) -> Rows | tables.Picked:
     """Where the elements are that tables name."""
-    return Rows(role, op) if op.of_rows else Picked(role, op)
+    return Rows(role, op) if op.of_rows else tables.Picked(role, op)
 
 
 def _near_or_far(role: WarpRole, local: SSAValue, far: SSAValue, row: SSAValue) -> tuple[SSAValue, SSAValue]:

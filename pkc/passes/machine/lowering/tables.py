@@ -8,25 +8,27 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, tables_of
+from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, array_type, tables_of
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.machine import b32
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
-from pkc.dialect.types import TileType, i1, i32
-from pkc.passes.machine.lowering import elements, fragments
+from pkc.dialect.types import Layout, PGLType, TileType, dtype_bytes, i1, i32
+from pkc.passes.machine.lowering import elements, fragments, indices
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Element
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
 
-_MAKES = (LoadOp, ClipOp, FullOp, SplatOp, PositionsOp, BroadcastOp, CompareOp, *OPERATIONS)
+_MAKES = (LoadOp, GatherOp, ClipOp, FullOp, SplatOp, PositionsOp, BroadcastOp, CompareOp, *OPERATIONS)
 
 
 def is_table(op: Operation) -> bool:
     """Whether an operation only makes numbers of rows for accesses: these evaluate it where they need an element."""
     if not isinstance(op, _MAKES) or isinstance(op, RowReduction) or len(op.results) != 1:
+        return False
+    if isinstance(op, GatherOp) and isinstance(op.array.type, PGLType) and op.array.type.layout is not Layout.Replicate:
         return False
     kind = op.results[0].type
     if not isinstance(kind, TileType) or kind.element_type not in (i32, i1) or kind.rank < 1:
@@ -59,6 +61,8 @@ def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValu
         return fragments.read_shared(emit, found, row, column)
     if isinstance(op, LoadOp):
         return _loaded(role, op, at)
+    if isinstance(op, GatherOp):
+        return _read(role, Picked(role, op).at(list(at)), 0)
     if isinstance(op, ClipOp):
         inside = emit.compare("slt", at[op.axis.value.data], role.dims.valid(role.blocks[op.block]))
         return emit.select(inside, _element(role, op.tile, at), elements.constant(emit, op.constant, _kind(op.result)))
@@ -79,11 +83,47 @@ def _kind(table: SSAValue) -> Attribute:
     return tile_type(table).element_type
 
 
+class Picked:
+    """Where the elements of a gather along any dimension are, in memory of this rank: their addresses, and whether they
+    exist."""
+
+    def __init__(self, role: WarpRole, op: GatherOp) -> None:
+        self._role, self._op, self._base = role, op, role.emit.address(op.array)
+        if isinstance(op.array.type, PGLType):
+            self._base = role.emit.on_rank(self._base, role.rank)
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """The address of the element at these offsets within the tile, and whether it exists."""
+        role, emit, op = self._role, self._role.emit, self._op
+        kind, exists, linear = array_type(op.array), emit.compare("eq", emit.const(0), 0), None
+        for dim, (place, along) in enumerate(zip(op.places, op.axes_of_places, strict=True)):
+            inside, extent = [offsets[axis] for axis in along], role.dims.extent(kind.dimensions[dim])
+            if isinstance(place.type, TileType):
+                coordinate = row_of(role, place, inside)
+                indices.check_row(role, op, coordinate, dim=dim)
+                exists = emit.both(exists, emit.compare("sge", coordinate, 0))
+                exists = emit.both(exists, emit.compare("slt", coordinate, extent))
+            elif inside:
+                block = role.blocks[place]
+                coordinate = emit.plus(role.dims.position(block), inside[0])
+                exists = emit.both(exists, emit.compare("slt", inside[0], role.dims.valid(block)))
+            else:
+                coordinate = role.known[place]
+            wide = emit.wide(coordinate)
+            linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(extent)), wide)
+        assert linear is not None
+        return emit.plus(self._base, emit.times(linear, dtype_bytes(kind.element_type))), exists
+
+
 def _loaded(role: WarpRole, op: LoadOp, at: Sequence[SSAValue]) -> SSAValue:
     """One element of memory; -1, no row, where the tile has none."""
-    emit = role.emit
-    address, exists = Element(role, op).at(list(at))
+    return _read(role, Element(role, op).at(list(at)), -1)
+
+
+def _read(role: WarpRole, place: tuple[SSAValue, SSAValue], otherwise: int) -> SSAValue:
+    """The element at an address, or a number where nothing is."""
+    emit, (address, exists) = role.emit, place
     found = emit.registers(1, b32)
-    emit.set(emit.value("bits_i32", elements.constant(emit, -1, i32)), found, 0)
+    emit.set(emit.value("bits_i32", elements.constant(emit, otherwise, i32)), found, 0)
     emit.do("load_global_v1_where", found, address, exists)
     return emit.value("int_bits", emit.get(found, 0))
