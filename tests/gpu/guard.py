@@ -77,13 +77,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", choices=list(COST), help="one family")
     parser.add_argument("--build", action="store_true", help="compile alone, into the cache")
     given = parser.parse_args(arguments)
+    if not given.build:
+        present.gpus(1 if given.virtual else given.ranks)
     chosen = [name for name in COST if given.only in (None, name)]
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         made = list(pool.map(_made, chosen, [given.ranks] * len(chosen)))
     if given.build:
         return 0
-    gpus = present.gpus(1 if given.virtual else given.ranks)
-    mesh = Mesh.virtual(given.ranks) if given.virtual else Mesh.single_process(range(gpus))
+    mesh = Mesh.virtual(given.ranks) if given.virtual else Mesh.single_process(range(given.ranks))
     for name, (artifacts, inputs) in zip(chosen, made, strict=True):
         _cost(mesh, name, artifacts, inputs)
     return 0

@@ -14,13 +14,14 @@ from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 from pkc.runtime.errors import NoGpu
 from pkc.runtime.mesh import Mesh
-from tests.gpu import calls, check, copy_engines, functions, hang, litmus, present, smoke_runtime, soak
+from tests.gpu import calls, check, copy_engines, functions, guard, hang, litmus, present, smoke_runtime, soak
 from tools import calls as times_of_calls
 from tools import cookbook, epilogues, exchanges, gradients, lengths, regret, rows, versions, without
 
 SCRIPTS = [calls, check, copy_engines, hang, smoke_runtime]
 TOOLS: dict[ModuleType, list[str]] = {
     functions: [],
+    guard: [],
     litmus: [],
     soak: ["--virtual"],
     times_of_calls: [],
