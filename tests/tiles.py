@@ -274,6 +274,9 @@ kernel mlp_two_gemms(X: bf16[M, 128], W: bf16[128, H], V: bf16[H, 128], Y: bf16[
 }
 """What is computed with the result of an MMA: with tiles, rows and columns that are loaded for that."""
 
+LONG = ("gemm_silu",)
+"""Those epilogues of which half is computed beside the next task at tiles of 128 x 256."""
+
 OVER_RANKS: dict[str, str] = {
     "rs_bias_before": """\
 kernel rs_bias_before(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N].shard(0)):

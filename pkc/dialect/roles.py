@@ -212,4 +212,8 @@ class ReleaseDeferredOp(_OnChannel):
         super().__init__(operands=[channel])
 
 
+LATER = "later"
+"""On a commit, and on the unrolled loop that it is lowered to: so many of the elements that each thread has may be
+computed beside the MMAs of the next task (`pk-overlap-epilogues`)."""
+
 CHANNEL_OPS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp, ReleaseDeferredOp)

@@ -16,6 +16,7 @@ from pkc.passes.machine.check_lowering import CheckLowering
 from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.guard_waits import GuardWaits
 from pkc.passes.machine.lower_tiles import LowerTiles
+from pkc.passes.machine.overlap_epilogues import OverlapEpilogues
 from pkc.passes.machine.plan_barriers import PlanBarriers
 from pkc.passes.machine.plan_memory import PlanMemory
 from pkc.passes.machine.recompute_integers import RecomputeIntegers
@@ -44,6 +45,7 @@ from pkc.passes.roles.overlap_mma import OverlapMma
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_cache import PlanCache
 from pkc.passes.roles.plan_clusters import PlanClusters
+from pkc.passes.roles.plan_epilogues import PlanEpilogues
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -154,6 +156,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PipelineMma(),  # needs the stages; before the next pass, which plans the MMAs that this one leaves
     OverlapMma(),  # of the loops that the last pass leaves; before the next one, which plans the MMAs that are left
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
+    PlanEpilogues(),  # MMAs and registers stay what they are; before chains, which what may wait has to be
     FuseChains(),  # needs the registers; releases and MMAs stand where they stay, and nothing merges what it repeats
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
     ReleaseShared(),  # obeys what stages share; before the drains that releases need
@@ -184,6 +187,7 @@ _LOWERING: tuple[ModulePass, ...] = (
     PlanMemory(),  # channels are final
     PlanBarriers(),  # and so are the warps of roles
     LowerTiles(),  # obeys it, and the warps, MMAs, registers and transfers planned before
+    OverlapEpilogues(),  # obeys what is said on commits; before equal integers of different tasks could become one
     Cse(),  # addresses and extents that operations of one role share
     Dce(),
     RecomputeIntegers(),  # nothing merges what it repeats; it counts what is left

@@ -76,6 +76,8 @@ class Registers:
     """The share of those of a thread that computes, beside those of tiles, which integers may take that loops keep."""
     chunked: int
     """Of a thread that goes over tiles in chunks, beside those of elements: addresses, counters, conditions."""
+    beside: int
+    """Of a thread that computes an epilogue beside the MMAs of the next task, beside those of elements."""
     named_row: int
     """More for the address of a chunk that follows from a table, and for whether it exists."""
 
@@ -263,6 +265,13 @@ class Tuning:
     begins many, and has no registers left to go on with several of them side by side."""
     long_chain: float
     """Instructions for each element from which on a chain is computed so."""
+    later_chain: float
+    """Instructions for each element, or cycles in which special-function units take as long, from which on the end of
+    an epilogue is computed beside the MMAs of the next task."""
+    later_lanes: float
+    """The most instructions of full throughput for that: more hold up the MMAs as long as they take by themselves."""
+    later_piece: int
+    """Elements of it that a thread computes in an iteration: its MMAs take longer than these."""
     gain: float
     """Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the
     time: estimates are no better."""

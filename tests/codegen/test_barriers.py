@@ -52,6 +52,8 @@ KERNELS: dict[str, tuple[dict[str, int], dict[str, str]]] = {
     "chained GEMMs": ({"M": 150, "N": 64 * 13}, {}),
     "both_computed": ({"M": 300, "N": 130, "K": 64 * 5}, {}),
     "chained_right": ({"M": 62, "N": 129, "K": 64 * 8 + 5}, {}),
+    # Half of an epilogue beside the next task.
+    "gemm_silu": ({"M": 300, "N": 500, "K": 64 * 9}, {}),
     "gemm_fp8_blocks": ({"M": 500, "N": 130, "K": 128 * 5, "G": 5, "H": 2}, {}),
 }
 """Examples, loops of `tests/pipelines.py` and epilogues of `tests/tiles.py` at sizes for which stages are used

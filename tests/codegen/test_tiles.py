@@ -201,7 +201,7 @@ def test_an_epilogue_needs_no_registers_beside_the_accumulators(name: str) -> No
     assert not build_kernel(found.kernel).warnings
 
 
-@pytest.mark.parametrize(("name", "load", "times"), [("gemm_residual_f32", "v2", 1), ("gemm_gate_mul", "b32", 4)])
+@pytest.mark.parametrize(("name", "load", "times"), [("gemm_residual_f32", "v2", 1), ("gemm_alpha_beta", "b32", 4)])
 def test_neighbours_come_out_of_a_stage_together(name: str, load: str, times: int) -> None:
     """In the body of an unrolled loop, for two neighbours or for the four pairs of a matrix."""
     kernel = machine_level(compiled(EPILOGUES[name], sizes_of(EPILOGUES[name], ALIGNED), "roles").kernel)

@@ -39,7 +39,7 @@ from tests.gpu.programs import (
     with_collective,
 )
 from tests.matmuls import BATCHED, FORMS, GRAM, LOOPS, SUMS, matmul
-from tests.tiles import EPILOGUES, OVER_RANKS, TILES
+from tests.tiles import EPILOGUES, LONG, OVER_RANKS, TILES
 from tests.written import WRITTEN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -320,6 +320,13 @@ def _tiles() -> Iterator[Case]:
         # Where A or A.T is square, M is the length of rows too.
         yield Case(f"tiles {name}", text, lengths.of(text, lengths.ALIGNED, lengths.LARGE), alone=alone)
         yield Case(f"tiles {name} uneven", text, lengths.of(text, lengths.UNEVEN), alone=alone)
+    for name in LONG:
+        text, settings = EPILOGUES[name], {"tile_M": "128", "tile_N": "256"}
+        yield Case(f"tiles {name} several tasks", text, lengths.of(text, *lengths.SEVERAL), settings, alone=True)
+    for consumers in "12":
+        text, settings = EPILOGUES["gemm_silu"], {"tile_M": "128", "tile_N": "128", "consumers": consumers}
+        title = f"tiles gemm_silu several tasks consumers={consumers}"
+        yield Case(title, text, lengths.of(text, *lengths.SEVERAL), settings, alone=True)
 
 
 def _axes() -> Iterator[Case]:

@@ -19,6 +19,10 @@ ALIGNED = {"B": 3, "H": 136, "M": 136, "N": 264, "K": 136, "S": 72, "V": 264}
 UNEVEN = {"B": 3, "H": 131, "M": 131, "N": 259, "K": 133, "S": 71, "V": 261}
 LARGE = {"B": 5, "H": 512, "M": 512, "N": 1024, "K": 512, "S": 512, "V": 1024}
 
+SEVERAL = tuple({"M": 2200, "N": 2312, "K": k} for k in (40, 136, 520, 1032))
+"""Some CTAs have one tile of 128 x 256, others two, or some more of 128 x 128; with fewer blocks of 64 than half of a
+tile has pieces, with as many and with more."""
+
 CAPACITY = 128
 """The most rows of an expert; more than `draw_inputs` gives."""
 

@@ -437,6 +437,8 @@ ELSEWHERE = {
     "pk-load-once": "load_once.mlir",
     "pk-part-axes": "part_axes.mlir",
     "pk-share-stages": "share_stages.mlir",
+    "pk-plan-epilogues": "plan_epilogues.mlir",
+    "pk-overlap-epilogues": "overlap_epilogues.mlir",
 }
 """Where the remarks of other passes are tested."""
 

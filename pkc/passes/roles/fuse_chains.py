@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import REGISTERS, KernelOp, RoleOp
-from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.roles import LATER, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, MmaWaitOp
 from pkc.passes.analysis.chains import CHAIN, behind_views, is_elementwise, is_view, takes
 from pkc.passes.analysis.live_tiles import peak
@@ -24,7 +24,8 @@ from pkc.targets.target import target_of
 class FuseChains(KernelPass):
     """Put operations on elements in front of what takes their result, as chains that are computed piece by piece, in
     consumers whose tiles do not fit into their registers, or, without MMA, take most of them: each thread then has
-    many elements on their way from shared memory, which need the others.
+    many elements on their way from shared memory, which need the others. So it does where an end of a task may wait for
+    the next one (`pk-plan-epilogues`): of what a chain computes nothing is in registers then but accumulators.
 
     An operation joins the first that needs it; what only shows or makes elements is repeated for each chain. If that
     does not suffice, MMAs that begin with zeros, and whose products a chain alone uses, are computed with it in pieces
@@ -61,7 +62,8 @@ class FuseChains(KernelPass):
             if role.role.data is not Role.Consumer:
                 continue
             for repeat in (False, True):
-                if not any(tiles(role, target)) and (repeat or not _take_most(role)):
+                needed = not repeat and (_take_most(role) or any(LATER in op.attributes for op in role.walk()))
+                if not any(tiles(role, target)) and not needed:
                     break
                 _fuse(role, repeat)
                 if any(tiles(role, target)):

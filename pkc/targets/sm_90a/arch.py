@@ -34,6 +34,7 @@ REGISTERS = Registers(
     reserve=20,
     kept=0.38,
     chunked=32,
+    beside=40,
     named_row=4,
 )
 """As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
@@ -121,6 +122,12 @@ TUNING = Tuning(
     # GELU by `erf` on 128 x 256: cycles in which a warp may not issue are 4683 of all at once, 2882 of 32, 2943 of 16.
     group=32,
     long_chain=16,
+    later_chain=9,
+    # GEMM of 8192 with half of its epilogue beside the next task: of SiLU, 9 of them, 1.1 per cent faster; of others,
+    # 10 and 12, as fast, and of GELU by `erf`, 22, 1.1 per cent slower.
+    later_lanes=9,
+    # 8 elements of two warps of SiLU take half as long as the MMAs of 64 x 256 x 64.
+    later_piece=8,
     gain=0.93,
     gain_of_pointwise=1.05,
     gain_of_chains=0.995,

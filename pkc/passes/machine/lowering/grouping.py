@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
 
+from pkc.dialect.roles import LATER
 from pkc.passes.analysis.chains import chain_of, is_elementwise, members
 from pkc.passes.machine.lowering.context import WarpRole
 
@@ -13,26 +15,34 @@ _APART = 1024
 """No address of shared memory is a negative multiple of it, which compilers do not know."""
 
 
-def in_groups(role: WarpRole, value: SSAValue, count: int, each: int, body: Callable[[SSAValue], None]) -> None:
-    """An unrolled loop over `count` places, with `each` so many elements of a tile that a chain computes there.
+def in_groups(
+    role: WarpRole, value: SSAValue, count: int, each: int, body: Callable[[SSAValue], None], later: int = 0
+) -> None:
+    """An unrolled loop over `count` places, with `each` so many elements of a tile that a chain computes there. The
+    last ones, with `later` elements, have a loop of their own, which says so.
 
     Of a long chain some elements at a time are in a branch of their own, which is always taken: ptxas orders what
     stands in one branch, and moves nothing out of it. They have a loop each: of two loops, one inside of the other,
     NVVM (CUDA 13.0) has computed wrong addresses of elements that are loaded.
     """
-    emit = role.emit
-    places = _places(role, value, count, each)
-    if places == count:
-        with emit.loop(0, count, unroll=True) as place:
+    emit, end = role.emit, count - later // each
+    places = _places(role, value, end, each)
+    if 0 < places == end:
+        with emit.loop(0, end, unroll=True) as place:
             body(place)
-        return
-    for first in range(0, count, places):
+    for first in range(0, end, places) if places < end else ():
         never = -_APART * (1 + first // places)
         with (
             emit.when(emit.compare("ne", role.launch.base, never)),
             emit.loop(first, first + places, unroll=True) as place,
         ):
             body(place)
+    if end < count:
+        with emit.loop(end, count, unroll=True) as place:
+            body(place)
+        loop = place.owner.parent_op() if isinstance(place.owner, Block) else None
+        assert loop is not None
+        loop.attributes[LATER] = IntegerAttr(later, i64)
 
 
 def _places(role: WarpRole, value: SSAValue, count: int, each: int) -> int:

@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 from xdsl.ir import Operation, SSAValue
 
+from pkc.dialect.attributes import number_on
 from pkc.dialect.machine import b32
-from pkc.dialect.roles import CommitOp, channel_of
+from pkc.dialect.roles import LATER, CommitOp, channel_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import dtype_bytes, f32
@@ -41,12 +42,12 @@ def write(role: WarpRole, op: CommitOp) -> None:
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
         halves = dtype_bytes(found.element_type) == _MATRIX_ELEMENT
         if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
-            _matrices(role, value, found, layout, address)
+            _matrices(role, value, found, layout, address, number_on(op, LATER) or 0)
         else:
             _remark(op, value, found)
             chunks = fragments.in_chunks(found.fragment, layout, dtype_bytes(found.element_type))
             move = _chunks if chunks else _elements
-            move(role, value, found, layout, address)
+            move(role, value, found, layout, address, number_on(op, LATER) or 0)
 
 
 def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
@@ -92,7 +93,9 @@ def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
-def _matrices(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
+def _matrices(
+    role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int
+) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
     emit, threads, fragment = role.emit, role.threads, tile.fragment
     group = warpgroup(role)
@@ -115,7 +118,7 @@ def _matrices(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout
             emit.do("stmatrix_x4", emit.plus(start, offset), *words)
 
         with _of_tile(emit, fragment, row):  # whole warps have rows of the tile, or none
-            in_groups(role, value, fragment.columns // 16, 8, columns)
+            in_groups(role, value, fragment.columns // 16, 8, columns, later if repeat == fragment.repeats - 1 else 0)
 
 
 def _pair(emit: Emitter, tile: Value, number: SSAValue) -> SSAValue:
@@ -133,7 +136,9 @@ def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContex
     return emit.when(emit.compare("slt", row, fragment.shape[0])) if fragment.cut else nullcontext()
 
 
-def _elements(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
+def _elements(
+    role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int
+) -> None:
     """Write element by element; threads that have the same element write the same value."""
     emit, fragment, kind = role.emit, tile.fragment, tile_type(value)
     narrow, size = kind.element_type in PACKED, dtype_bytes(kind.element_type)
@@ -156,10 +161,10 @@ def _elements(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout
             else:
                 emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
 
-    in_groups(role, value, fragment.count // (1 + paired), 1 + paired, one)
+    in_groups(role, value, fragment.count // (1 + paired), 1 + paired, one, later)
 
 
-def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
+def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int) -> None:
     """Write 16 bytes at a time."""
     emit, fragment, size = role.emit, tile.fragment, dtype_bytes(tile.element_type)
     paired, words = size == _MATRIX_ELEMENT, CHUNK // 4
@@ -174,7 +179,7 @@ def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, 
                 emit.set(_bits(role, tile, emit.plus(emit.times(number, words), i), paired), bits, i)
             emit.do("store_shared_v4", bits, place)
 
-    in_groups(role, value, fragment.count * size // CHUNK, CHUNK // size, one)
+    in_groups(role, value, fragment.count * size // CHUNK, CHUNK // size, one, later)
 
 
 def _bits(role: WarpRole, tile: Value, number: SSAValue, paired: bool) -> SSAValue:
