@@ -83,6 +83,10 @@ _NORMAL = tuple(NormalDist().inv_cdf((2 * number + 1) / 16) for number in range(
 """Eight numbers as likely as each other, of a normal distribution: that of the sum of several such lengths."""
 
 
+_TWO = 2
+"""Warpgroups of which none has MMAs that run while one computes and the other one begins an iteration."""
+
+
 def _stores(phase: Phase) -> list[Store]:
     return [store for iteration in phase.iterations for store in iteration.stores]
 
@@ -160,12 +164,18 @@ class _Estimator:
             total = self._rates.task
             return total + sum(iteration.times * self._iteration(iteration, depth) for iteration in phase.iterations)
         iteration, multiplies, active = self._streamed(phase)
-        return iteration.times * stream.nanoseconds(iteration, multiplies, depth, self._target, active)
+        each = stream.nanoseconds(iteration, multiplies, depth, self._target, active)
+        # Of three warpgroups that use their results in the iteration, one begins the next while MMAs of another run.
+        begins = 0.0 if iteration.lanes and self._warpgroups(phase) > _TWO else self._rates.stream_iteration
+        return iteration.times * (begins + each)
 
     def _streamed(self, phase: Phase) -> tuple[Iteration, float, float]:
-        """The iteration that streams, how long its MMAs take, and the share of SMs that have tasks."""
+        """The iteration that streams, how long its MMAs take beside what threads compute with their results, and the
+        share of SMs that have tasks."""
         (iteration,) = (iteration for iteration in phase.iterations if stream.is_stream(iteration))
-        return iteration, self._multiplies(iteration, self._rates.boost), min(1.0, phase.tasks / self._sms)
+        computes = iteration.lanes / self._rates.lanes / self._rates.boost
+        multiplies = self._multiplies(iteration, self._rates.boost) + self._rates.beside * computes
+        return iteration, multiplies, min(1.0, phase.tasks / self._sms)
 
     def _alone(self, phase: Phase) -> float:
         """Nanoseconds in which a stream loads its first stage, or multiplies its last, and nothing else."""

@@ -19,12 +19,12 @@ def is_stream(iteration: Iteration) -> bool:
 
 def nanoseconds(iteration: Iteration, multiplies: float, depth: int, target: Target, active: float) -> float:
     """One iteration whose MMAs take `multiplies` nanoseconds, with `depth` stages, while a share of `active` SMs have
-    tasks."""
+    tasks; without what it takes to begin one."""
     rates, loads = target.rates, arrives(iteration, target, active)
     # MMAs in flight keep a stage until the next ones are issued.
     waits = rates.stream_latency + loads
     waits = waits / (depth - 1) if depth > 1 else waits + multiplies
-    return rates.stream_iteration + _most(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
+    return _most(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
 
 
 def arrives(iteration: Iteration, target: Target, active: float) -> float:

@@ -18,7 +18,7 @@ from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
-from pkc.driver.sizes import counts_blocks, other_sizes, reduced_alone, settings
+from pkc.driver.sizes import counts_blocks, goes_on, other_sizes, reduced_alone, settings
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import sources
@@ -49,7 +49,7 @@ def _combinations(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     if dims is not None and reduced_alone(kernel).isdisjoint(dims.names):
         sizes = (sizes for sizes in _sizes(target) if sizes != dims.sizes)
         return [settings(dict(zip(dims.names, each, strict=True))) for each in sizes]
-    return other_sizes(kernel, target)
+    return [*other_sizes(kernel, target), *_of_scaled(kernel, target)]
 
 
 def is_plain(kernel: KernelOp) -> bool:
@@ -154,6 +154,32 @@ def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
         return None
     found = [index.type for index in owner.indices if isinstance(index.type, BlockType)]
     return (found[0], found[1]) if len(found) == 2 else None
+
+
+# Loops whose one MMA is used in its iteration
+
+
+def _of_scaled(kernel: KernelOp, target: Target) -> Iterator[Mapping[str, str]]:
+    """Rows for more warpgroups than usual: tensor cores have work while two of them compute with what their MMAs gave.
+    Product and sum are in registers."""
+    mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
+    if len(mmas) != 1 or not is_scaled(mmas[0]) or any(map(planned, kernel.walk())):
+        return
+    down = block_of_axis(mmas[0].result, 0)
+    fixed = kernel.scheduled_number(CONSUMERS) is not None or kernel.roles
+    if fixed or down is None or not isinstance(down.type, BlockType) or not isinstance(down.type.of, str):
+        return
+    threads = target.arch.warpgroup * target.arch.warp
+    each = 2 * tile_type(mmas[0].result).shape[1] * target.mma.rows // threads
+    for rows in target.tiles.chained_rows:
+        consumers = rows // target.mma.rows
+        if consumers > target.arch.consumers and each <= _room(consumers, target):
+            yield {**settings({down.type.of: rows}), CONSUMERS: str(consumers)}
+
+
+def is_scaled(mma: MmaOp) -> bool:
+    """Whether something else than the sum of a loop needs an MMA in its iteration."""
+    return isinstance(mma.parent_op(), scf.ForOp) and not goes_on(mma)
 
 
 # Loops whose MMAs need one another

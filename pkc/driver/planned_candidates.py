@@ -17,7 +17,7 @@ from pkc.dialect.reductions import RowReduction
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import dtype_bytes
-from pkc.driver.candidates import other_tiles, summed_over
+from pkc.driver.candidates import is_scaled, other_tiles, summed_over
 from pkc.driver.compiler import Number
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
@@ -154,9 +154,11 @@ def _has_whole_lines(kernel: KernelOp, target: Target) -> bool:
 
 
 def _fit_one_warpgroup(kernel: KernelOp, target: Target) -> bool:
-    shapes = [tile_type(op.result).shape for op in _mmas(kernel)]
+    mmas = _mmas(kernel)
+    shapes = [tile_type(op.result).shape for op in mmas]
     most = target.mma.rows * target.mma.columns
-    return min(shapes)[0] > target.mma.rows and sum(map(prod, shapes)) <= most
+    fits = min(shapes)[0] > target.mma.rows and sum(map(prod, shapes)) <= most
+    return fits and not any(map(is_scaled, mmas))
 
 
 @functools.lru_cache(maxsize=32)

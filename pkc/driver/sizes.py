@@ -114,7 +114,7 @@ def reduced_alone(kernel: KernelOp) -> set[Dim]:
     """The dimensions of which some block is reduced by itself: other blocks would be another program."""
     found: set[Dim] = set()
     for op in kernel.walk():
-        if isinstance(op, CumSumOp) or (isinstance(op, RowReduction | MmaOp) and not _goes_on(op)):
+        if isinstance(op, CumSumOp) or (isinstance(op, RowReduction | MmaOp) and not goes_on(op)):
             operand = op.operands[0]
             axis = tile_type(operand).rank - 1
             block = _block(operand, axis)
@@ -123,7 +123,7 @@ def reduced_alone(kernel: KernelOp) -> set[Dim]:
     return found
 
 
-def _goes_on(op: RowReduction | MmaOp) -> bool:
+def goes_on(op: RowReduction | MmaOp) -> bool:
     """Whether the reduction of a block only goes into that of all blocks, which nothing in the loop looks at."""
     loop = op.parent_op()
     if not isinstance(loop, scf.ForOp):

@@ -103,6 +103,9 @@ class Rates:
     """What warpgroups fail to compute beside the MMAs of others, as a fraction, where their own are not pipelined."""
     alone: float
     """The same of a single warpgroup whose own are pipelined."""
+    beside: float
+    """What MMAs lose, as a share of what warpgroups compute with the results of one of their own beside those of
+    others."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float

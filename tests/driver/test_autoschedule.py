@@ -131,6 +131,15 @@ def test_one_warpgroup_has_rows_for_which_it_has_room() -> None:
     assert "consumers" not in fixed.schedule
 
 
+@pytest.mark.parametrize(("size", "rows"), [(8192, {"tile_M": "192", "consumers": "3"}), (4096, {})])
+def test_products_that_are_scaled_get_three_warpgroups_where_tasks_share_out_as_well(
+    size: int, rows: dict[str, str]
+) -> None:
+    """Of 4096 rows and columns an SM has six tiles of 192 x 128, or four of 256 x 128: more rows."""
+    dims = {"M": size, "N": size, "K": size, "G": size // 128, "H": size // 128}
+    assert chosen("gemm_fp8_blocks", ranks=1, **dims).schedule == rows
+
+
 def test_one_warpgroup_is_not_tried_for_several_mmas() -> None:
     text = """\
 kernel two(A: bf16[M, K], B: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):

@@ -60,6 +60,19 @@ def test_dimensions_whose_beginnings_of_blocks_matter_keep_their_blocks() -> Non
     assert {(settings.get("tile_N", "128"), settings.get("tile_K", "128")) for settings in found} == {("128", "128")}
 
 
+def test_products_that_are_scaled_in_their_iteration_may_have_three_warpgroups() -> None:
+    """On one rank: over ranks nothing was measured."""
+    three = {"tile_M": "192", "consumers": "3"}
+    assert three in other_tiles(example("gemm_fp8_blocks"), TARGET)
+    assert load(EXAMPLES / "gemm_fp8_blocks.pk", schedule=three, level="roles").kernel.roles
+    for other in (
+        example("gemm_fp8_blocks", consumers="2"),
+        example("gemm_fp8"),
+        example("fp8/gemm_rs_fp8_blocks"),
+    ):
+        assert all(settings.get("consumers") != "3" for settings in other_tiles(other, TARGET))
+
+
 def test_a_target_may_try_nothing() -> None:
     assert other_tiles(example("attention", {"D": 64}), TINY) == []
 

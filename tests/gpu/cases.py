@@ -129,7 +129,8 @@ def _table() -> Iterator[Case]:
     yield Case("gemm_fp8", "gemm_fp8", lengths.matrices(16), alone=True)
     yield Case("gemm_fp8 uneven", "gemm_fp8", lengths.uneven, alone=True)
     yield Case("gemm_fp8_blocks", "gemm_fp8_blocks", lengths.scaled, alone=True)
-    yield Case("gemm_fp8_blocks tile_M=128", "gemm_fp8_blocks", lengths.scaled, {"tile_M": "128"}, alone=True)
+    for given in ({"tile_M": "128"}, {"tile_M": "192", "consumers": "3"}):
+        yield Case(f"gemm_fp8_blocks tile_M={given['tile_M']}", "gemm_fp8_blocks", lengths.scaled, given, alone=True)
     for kind in ("bf16", "f16"):
         for form in FORMS:
             sizes = lengths.transposed(matrices) if form.startswith("t") else matrices

@@ -51,6 +51,7 @@ H200 = Rates(
     dependent=170,
     exposed=0.1,
     alone=0.25,
+    beside=0.6,
     shared_bytes=128,
     load_bytes=85,
     load_row=1.0,
