@@ -175,7 +175,8 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
         if even is not None:
             if (emit.block, even) not in pairs:
                 at = row(role, fragment, even), column(role, fragment, even)
-                pairs[emit.block, even] = _load_pair(emit, tile, at)
+                inside = emit.least(at[0], fragment.shape[0] - 1) if fragment.cut else at[0]
+                pairs[emit.block, even] = _load_pair(emit, tile, (inside, at[1]))
             return _of_pair(emit, tile.type.element_type, pairs[emit.block, even], odd)
         rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
         columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
@@ -194,7 +195,7 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
 
 def has_pairs(tile: Staged, fragment: Fragment) -> bool:
     """Whether a thread's elements of a staged tile are pairs of neighbours, beside MMAs."""
-    return fragment.axes == (0, 1) and not (fragment.lanes or fragment.flat or fragment.cut or tile.transposed)
+    return fragment.axes == (0, 1) and not (fragment.lanes or fragment.flat or tile.transposed)
 
 
 def _load_pair(emit: Emitter, tile: Staged, at: tuple[SSAValue, SSAValue]) -> SSAValue:
