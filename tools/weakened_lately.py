@@ -88,7 +88,7 @@ LATELY = (
     Mistake(
         "another statement adds to ordered sums",
         _SCATTERS,
-        "if any(use.operation is not op and _comes_before(use.operation, tasks[-1]) for use in op.array.uses):",
+        "if any(use.operation is not op and _comes_before(use.operation, top) for use in op.array.uses):",
         "if False:",
         "passes/test_order_scatters.py",
     ),
@@ -158,8 +158,8 @@ LATELY = (
     Mistake(
         "packets of blocks that straddle shards",
         "passes/roles/plan_packets.py",
-        "    if may_straddle(kernel):\n",
-        "    if False:\n",
+        "if may_straddle(kernel) or (",
+        "if (",
         "passes/test_remarks.py",
     ),
     Mistake(
