@@ -84,6 +84,8 @@ log: Any = Word("log")
 """`log(x)`: natural logarithm."""
 erf: Any = Word("erf")
 """`erf(x)`: error function."""
+floor: Any = Word("floor")
+"""`floor(x)`: the greatest whole number that is not above x."""
 sin: Any = Word("sin")
 """`sin(x)`: sine, of radians; NaN from 2^51 on."""
 cos: Any = Word("cos")
@@ -172,6 +174,7 @@ __all__ = [
     "exp2",
     "f16",
     "f32",
+    "floor",
     "full",
     "gather",
     "i8",

@@ -471,7 +471,7 @@ kernel rows_to_i8(X: bf16[M, 1024], Y: i8[M, 1024], S: f32[M]):
     for m in tasks(blocks(M, 16)):
         s = max(rowmax(abs(X[m, :])), 0.0001) / 127.0
         S[m] = s
-        Y[m, :] = cast(X[m, :] / s, i8)
+        Y[m, :] = cast(round(X[m, :] / s), i8)
 """,
     "quantize_rows": """\
 kernel quantize_rows(X: bf16[M, 1024], Y: e4m3[M, 1024], S: f32[M]):

@@ -134,6 +134,20 @@ class ErfOp(Unary):
     name = "pk.erf"
 
 
+@function("round", np.rint, ulps=0)
+class RoundOp(Unary):
+    """The nearest whole number, of two the even one"""
+
+    name = "pk.round"
+
+
+@function("floor", np.floor, ulps=0)
+class FloorOp(Unary):
+    """The greatest whole number that is not above a"""
+
+    name = "pk.floor"
+
+
 def _up_to_2_51(wave: Callable[[Values], Values]) -> Callable[[Values], Values]:
     return in_f64(lambda a: np.where(np.abs(a) < error_bounds.WAVE, wave(a), np.nan))
 

@@ -29,7 +29,9 @@ _GUESSED = 64
 KEYWORDS = ("kernel", "def", "return", "from", "import", "for", "in", "with", "if", "elif", "else", "and", "or", "not")
 MODIFIERS = ("shard", "replicate", "symmetric", "scratch", "at", "T")
 _NAMES_OF_PYTHON = {"kernel", "dims"}
-WORDS = tuple(sorted({*_WORDS, "abs", "max", "min", "range", "print", "len", "True", "False"} - _NAMES_OF_PYTHON))
+WORDS = tuple(
+    sorted({*_WORDS, "abs", "max", "min", "round", "range", "print", "len", "True", "False"} - _NAMES_OF_PYTHON)
+)
 """The words of the language, without keywords."""
 
 

@@ -122,6 +122,8 @@ class _Run:
                 return values[0].astype(np.float32)
             if modifiers in (["f64", "f32"], ["rn", "f32", "f64"]):
                 return values[0].astype(np.float64 if modifiers[0] == "f64" else np.float32)
+            if modifiers in (["rni", "f32", "f32"], ["rmi", "f32", "f32"]):
+                return (np.rint if modifiers[0] == "rni" else np.floor)(values[0])
             if modifiers == ["sat", "f32", "f32"]:
                 return np.nan_to_num(np.clip(values[0], 0, 1), nan=0.0)
             raise Unknown(name)

@@ -257,6 +257,8 @@ PLAIN: tuple[Instruction, ...] = (
         "pk.step_tanh",
     ),
     pure("sqrt_f32", ("f32",), "f32", "sqrt.rn.f32 %0, %1;", "square root, to nearest", "pk.sqrt"),
+    pure("round_f32", ("f32",), "f32", "cvt.rni.f32.f32 %0, %1;", "the nearest whole number", "pk.round"),
+    pure("floor_f32", ("f32",), "f32", "cvt.rmi.f32.f32 %0, %1;", "a rounded down", "pk.floor"),
     pure("divide", ("f32", "f32"), "f32", "div.full.f32 %0, %1, %2;", "a / b, 2 ulp", "pk.div"),
     pure("reciprocal", ("f32",), "f32", "rcp.rn.f32 %0, %1;", "1 / a, to nearest"),
     Instruction(

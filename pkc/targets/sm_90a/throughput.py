@@ -28,6 +28,8 @@ _RATES: dict[str, Rate] = {
     "pk.erf": Rate(17, 1, _COUNTED),
     "pk.sin": Rate(22, 2, _COUNTED),
     "pk.cos": Rate(22, 2, _COUNTED),
+    "pk.round": Rate(0, 1, _COUNTED),
+    "pk.floor": Rate(0, 1, _COUNTED),
     "pk.rsqrt": Rate(2, 1, _COUNTED),
     "pk.sqrt": Rate(10, 1, _COUNTED),
     "pk.sigmoid": Rate(7, 2, _COUNTED),
