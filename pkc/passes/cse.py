@@ -73,6 +73,7 @@ class _Merge:
         """How many operations of the current block may write, but for stores."""
         self._stores: Counter[SSAValue] = Counter()
         """How many stores to each array the current block has."""
+        self._stored: dict[SSAValue, bool] = {}
         self._kinds: dict[Operation, Kinds | None] = {}
         """Of operations with regions, which stay as they are until the end."""
 
@@ -98,9 +99,15 @@ class _Merge:
 
     def _written(self, op: Operation) -> int:
         """How many operations so far may have written what an operation reads, or end what it is kept for."""
-        if isinstance(op, LOADS) and any(isinstance(use.operation, StoreOp) for use in op.array.uses):
+        if isinstance(op, LOADS) and self._is_stored(op.array):
             return self._writes + self._stores[op.array]
         return self._writes + self._stores.total()
+
+    def _is_stored(self, array: SSAValue) -> bool:
+        """Whether the kernel stores to an array. No store is merged or dropped."""
+        if array not in self._stored:
+            self._stored[array] = any(isinstance(use.operation, StoreOp) for use in array.uses)
+        return self._stored[array]
 
     def _block(self, block: Block) -> None:
         for op in block.ops:

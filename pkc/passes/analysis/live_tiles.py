@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from xdsl.dialects import scf
@@ -29,6 +30,7 @@ _IN_NO_REGISTERS = frozenset((ConsumeOp, LoadOp, GatherOp, FullOp, SplatOp, Posi
 where they are used."""
 
 _Size = Callable[[SSAValue], int]
+_Axes = Callable[[], Mapping[SSAValue, tuple[int, ...]]]
 
 _QUAD = 4
 """Lanes of a warp that share the rows of an accumulator: each of them has what there is once for a row."""
@@ -48,9 +50,11 @@ def peak(role: RoleOp) -> Peak:
     """The peak of a role. A result may take the place of an operand that is not used again."""
     target = target_of(role)
     groups = max(1, (role.warps.value.data if role.warps is not None else 0) // target.arch.warpgroup)
-    return _peak(
-        role.body.block, frozenset(), lambda value: _beside_mma(tile_type(value), groups, target) // _pieces(value)
-    )
+
+    def beside_mma(value: SSAValue) -> int:
+        return _beside_mma(tile_type(value), groups, target) // _pieces(value)
+
+    return _peak(role.body.block, frozenset(), beside_mma, cache(lambda: infer_axes(role.body)))
 
 
 def _pieces(value: SSAValue) -> int:
@@ -58,7 +62,7 @@ def _pieces(value: SSAValue) -> int:
     return max(1, pieces_of(value.owner)) if isinstance(value.owner, Operation) else 1
 
 
-def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
+def _peak(block: Block, after: frozenset[SSAValue], size: _Size, axes: _Axes) -> Peak:
     """Going backwards, with what lives on behind the block; tasks that go chunk by chunk have next to nothing live."""
     live, most = set(after), _together(after, block.last_op, size)
     for op in reversed(list(block.ops)):
@@ -69,12 +73,12 @@ def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
             continue
         live -= set(op.results)
         inside = _tiles(_from_outside(op))
-        within = _spread(op) if isinstance(op, TasksOp) and is_spread(op) else size
+        within = _spread(op, axes()) if isinstance(op, TasksOp) and is_spread(op) else size
         for region in op.regions:
             for inner in region.blocks:
                 # What a loop uses lives through all its iterations; what it carries lives as the values inside.
                 behind = live if isinstance(op, scf.IfOp) else live | inside
-                most = max(most, _peak(inner, frozenset(behind), within), key=_needed)
+                most = max(most, _peak(inner, frozenset(behind), within, axes), key=_needed)
         live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
         most = max(most, _together(live, op, size), key=_needed)
     return most
@@ -138,13 +142,12 @@ def _register_bytes(kind: TileType) -> int:
     return max(2, dtype_bytes(kind.element_type))
 
 
-def _spread(tasks: TasksOp) -> _Size:
+def _spread(tasks: TasksOp, axes: Mapping[SSAValue, tuple[int, ...]]) -> _Size:
     """The registers of the tiles of tasks without MMA, by tile."""
     role = role_around(tasks)
     assert role is not None
     arch = target_of(tasks).arch
     threads = arch.warp * (role.warps.value.data if role.warps is not None else arch.warpgroup)
-    axes = infer_axes(role.body)
     lanes, part = lanes_for(tasks, axes, threads, arch.warp), in_cta(tasks)
 
     def size(value: SSAValue) -> int:

@@ -55,9 +55,12 @@ class _Groups:
         self.axis: dict[SSAValue, int] = {}
 
     def root(self, value: SSAValue) -> SSAValue:
-        while value in self._parent:
-            value = self._parent[value]
-        return value
+        found = value
+        while found in self._parent:
+            found = self._parent[found]
+        while value is not found:
+            self._parent[value], value = found, self._parent[value]
+        return found
 
     def join(self, a: SSAValue, b: SSAValue) -> None:
         a, b = self.root(a), self.root(b)

@@ -72,15 +72,45 @@ def between_warps(role: RoleOp, target: Target) -> int:
 
 
 def bytes_of(depths: Mapping[ChannelOp, int]) -> int:
-    """Bytes of shared memory that channels with so many stages take. Those of different phases lie in the same memory
-    (`pk-reuse-memory`), but for their barriers."""
-    barriers, stages = 0, dict[int | None, int]()
-    for channel, depth in depths.items():
-        target, phase = target_of(channel), phase_of(channel)
-        barriers += 2 * depth * target.arch.mbarrier_bytes
-        if channel.host is None:
-            stages[phase] = stages.get(phase, 0) + depth * target.stage_bytes(in_cta_of(channel))
-    return stages.pop(None, 0) + max(stages.values(), default=0) + barriers
+    """Bytes of shared memory that channels with so many stages take."""
+    return Taken(depths).bytes
+
+
+class Taken:
+    """Shared memory that channels take while their stages become more. Those of different phases lie in the same
+    memory (`pk-reuse-memory`), but for their barriers."""
+
+    def __init__(self, depths: Mapping[ChannelOp, int]) -> None:
+        self.depths: dict[ChannelOp, int] = dict.fromkeys(depths, 0)
+        self._each = {channel: _of_stage(channel) for channel in depths}
+        self._barriers, self._stages = 0, dict[int | None, int]()
+        for channel, depth in depths.items():
+            self._add(channel, depth)
+
+    @property
+    def bytes(self) -> int:
+        phases = (size for phase, size in self._stages.items() if phase is not None)
+        return self._stages.get(None, 0) + max(phases, default=0) + self._barriers
+
+    def add(self, channel: ChannelOp, more: int) -> None:
+        """Give a channel more stages, and what leaves in them; fewer if `more` is negative."""
+        self._add(channel, more)
+        guest = channel.guest
+        if guest is not None and guest in self.depths:
+            self._add(guest, more)
+
+    def _add(self, channel: ChannelOp, more: int) -> None:
+        phase, stage, barriers = self._each[channel]
+        self.depths[channel] += more
+        self._stages[phase] = self._stages.get(phase, 0) + more * stage
+        self._barriers += more * barriers
+
+
+def _of_stage(channel: ChannelOp) -> tuple[int | None, int, int]:
+    """The phase of a channel, and the bytes of one of its stages and of the barriers of that."""
+    target = target_of(channel)
+    stage = target.stage_bytes(in_cta_of(channel)) if channel.host is None else 0
+    return phase_of(channel), stage, 2 * target.arch.mbarrier_bytes
 
 
 def in_cta_of(channel: ChannelOp) -> ChannelType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -51,13 +51,14 @@ class CheckRoles(CheckPass):
         yield from _shared_out(kernel)
         yield from _copied(kernel)
         channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+        numbers = {op: number for number, op in enumerate(kernel.walk())}
         for channel in channels:
-            yield from _ends(channel)
+            yield from _ends(channel, numbers)
             consuming = (ConsumeOp, ReleaseOp) if channel.guest is not None else ()
             users = [use.operation for use in channel.result.uses]
             for block in {op.parent: None for op in users if not isinstance(op, (ChannelOp, *consuming))}:
                 assert block is not None
-                yield from _in_order(channel, block)
+                yield from _in_order(channel, block, numbers)
         yield from _deferred(kernel)
         yield from budgets(kernel)
         yield from orders(kernel)
@@ -108,7 +109,7 @@ def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield from (errors.NotACopy(span_of(op.location), op.name) for op in ops if not op.has_trait(Pure))
 
 
-def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
+def _ends(channel: ChannelOp, numbers: Mapping[Operation, int]) -> Iterator[Diagnostic]:
     releases, guest = (ReleaseOp, ReleaseDeferredOp), channel.guest
     consuming = (ConsumeOp,) if guest is not None else (ConsumeOp, *releases)
     for kinds, what in (((AcquireOp, CommitOp), "producing"), (consuming, "consuming")):
@@ -117,10 +118,10 @@ def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
         if len(roles) != 1:
             yield errors.ChannelEnds(span_of(channel.location), channel.label.data, len(roles), what)
     if guest is not None:
-        yield from _shared(channel, guest)
+        yield from _shared(channel, guest, numbers)
 
 
-def _shared(channel: ChannelOp, guest: ChannelOp) -> Iterator[Diagnostic]:
+def _shared(channel: ChannelOp, guest: ChannelOp, numbers: Mapping[Operation, int]) -> Iterator[Diagnostic]:
     """Who consumes a channel overwrites the stage, and who consumes that releases the stage of both."""
     label = channel.label.data
     for use in channel.result.uses:
@@ -132,7 +133,7 @@ def _shared(channel: ChannelOp, guest: ChannelOp) -> Iterator[Diagnostic]:
             if commit is None or commit.is_before_in_block(op):
                 yield errors.ChannelOutOfOrder(span_of(op.location), label, op.name.removeprefix("pk."))
                 return
-            yield from _kept(op, commit, block, label)
+            yield from _kept(op, commit, block, label, numbers)
         if isinstance(op, ReleaseOp | ReleaseDeferredOp):
             before = (other for other in on_guest if isinstance(other, type(op)) and other.is_before_in_block(op))
             release = next(before, None)
@@ -143,25 +144,27 @@ def _shared(channel: ChannelOp, guest: ChannelOp) -> Iterator[Diagnostic]:
                 return
 
 
-def _in_order(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:
+def _in_order(channel: ChannelOp, block: Block, numbers: Mapping[Operation, int]) -> Iterator[Diagnostic]:
     """The operations of one channel in one block: pairs, each complete before the next."""
-    on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS) and not isinstance(op, ReleaseDeferredOp))
-    ops: list[Operation] = [op for op in on_it if op.channel is channel.result]
+    users = (use.operation for use in channel.result.uses)
+    on_it = [op for op in users if op.parent is block and isinstance(op, CHANNEL_OPS)]
+    ops = sorted((op for op in on_it if not isinstance(op, ReleaseDeferredOp)), key=numbers.__getitem__)
     label = channel.label.data
     for first, second in zip(ops[::2], [*ops[1::2], None], strict=False):
         if second is None or type(second) is not _CLOSES.get(type(first)):
             yield errors.ChannelOutOfOrder(span_of(first.location), label, first.name.removeprefix("pk."))
             return
         if isinstance(first, ConsumeOp):
-            yield from _kept(first, second, block, label)
+            yield from _kept(first, second, block, label, numbers)
 
 
-def _kept(consume: ConsumeOp, release: Operation, block: Block, label: str) -> Iterator[Diagnostic]:
-    end = block.get_operation_index(release)
+def _kept(
+    consume: ConsumeOp, release: Operation, block: Block, label: str, numbers: Mapping[Operation, int]
+) -> Iterator[Diagnostic]:
     for tile in consume.tiles:
         for use in _uses(tile):
             inner = block.find_ancestor_op_in_block(use)
-            if inner is None or block.get_operation_index(inner) > end:
+            if inner is None or numbers[inner] > numbers[release]:
                 also = (Label(span_of(release.location), "released here"),)
                 yield errors.UsedAfterRelease(span_of(use.location), label, also=also)
                 return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
 
-from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp
 from pkc.passes.analysis.dependence import ancestors, roles_around
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import phase_of
@@ -54,54 +55,92 @@ class MergeChannels(KernelPass):
 
 def merged(kernel: KernelOp) -> dict[ChannelOp, ChannelOp]:
     """The channels that can be merged with one before them, and with which."""
-    kept: list[ChannelOp] = []
+    kept: dict[ChannelOp, list[_Use]] = {}
     found: dict[ChannelOp, ChannelOp] = {}
+    look = _Look(kernel)
     for channel in [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]:
-        others = {first: [channel for channel, other in found.items() if other is first] for first in kept}
-        first = next((first for first in kept if _follows(channel, [first, *others[first]])), None)
-        if first is None:
-            kept.append(channel)
-        else:
+        use = look.at(channel)
+        first = next((first for first, earlier in kept.items() if all(use.is_behind(one) for one in earlier)), None)
+        if first is not None:
             found[channel] = first
+        kept.setdefault(first or channel, []).append(use)
     return found
 
 
-def _follows(channel: ChannelOp, earlier: Sequence[ChannelOp]) -> bool:
-    """Whether the roles of a channel are those of earlier ones, and use it when they are through with these."""
-    return all(_is_behind(channel, other) for other in earlier)
+@dataclass(frozen=True)
+class _End:
+    """What one role does with a channel, by the numbers of operations in their order."""
+
+    role: RoleOp | None
+    """None if there are several."""
+    statements: tuple[int, int]
+    """The first and the last statement of the role."""
+    tasks: Operation | None
+    """The tasks without MMAs, if it is a statement with those."""
+    loops: tuple[int, int] | None
+    """The first and the last statement of these tasks, if all are loops: later passes move what a task consumes once
+    to where it is used."""
+
+    def is_behind(self, other: _End) -> bool:
+        """Whether the role is through with the other channel before it begins with this one; if both are for the same
+        tasks, in each of these."""
+        if self.role is None or self.role is not other.role:
+            return False
+        if self.tasks is None or self.tasks is not other.tasks:
+            return other.statements[1] < self.statements[0]
+        return self.loops is not None and other.loops is not None and other.loops[1] < self.loops[0]
 
 
-def _is_behind(channel: ChannelOp, first: ChannelOp) -> bool:
-    if channel.kind != first.kind or phase_of(channel) != phase_of(first):
-        return False
-    ends = zip(_ends(first), _ends(channel), strict=True)
-    return all(_comes_later(before, after) for before, after in ends)
+@dataclass(frozen=True)
+class _Use:
+    """What goes through a channel in which phase, and what the producing and the consuming role do with it."""
+
+    kind: ChannelType
+    phase: int | None
+    produced: _End
+    consumed: _End
+
+    def is_behind(self, other: _Use) -> bool:
+        """Whether both roles are through with the other channel before they begin with this one."""
+        if self.phase != other.phase or self.kind != other.kind:
+            return False
+        return self.produced.is_behind(other.produced) and self.consumed.is_behind(other.consumed)
 
 
-def _ends(channel: ChannelOp) -> tuple[list[Operation], list[Operation]]:
-    """The operations of the producing and of the consuming role on a channel."""
-    users = [use.operation for use in channel.result.uses]
-    producing: list[Operation] = [op for op in users if isinstance(op, AcquireOp | CommitOp)]
-    return producing, [op for op in users if op not in producing]
+class _Look:
+    """How channels of a kernel are used."""
 
+    def __init__(self, kernel: KernelOp) -> None:
+        self._numbers = {op: number for number, op in enumerate(kernel.walk())}
+        self._spread: dict[Operation, bool] = {}
 
-def _comes_later(before: Sequence[Operation], after: Sequence[Operation]) -> bool:
-    """Whether a role is through with some operations before it begins with others; if those are of the same tasks, in
-    each of these."""
-    roles = roles_around((*before, *after))
-    if len(roles) != 1:
-        return False
-    (role,) = roles
-    first, second = _statements(role.body.block, before), _statements(role.body.block, after)
-    if len({*first, *second}) == 1 and isinstance(first[0], TasksOp) and is_spread(first[0]):
-        block = first[0].body.block
-        first, second = _statements(block, before), _statements(block, after)
-        if not all(isinstance(op, scf.ForOp) for op in (*first, *second)):
-            return False  # later passes move what a task consumes once to where it is used
-    return first[-1] is not second[0] and first[-1].is_before_in_block(second[0])
+    def at(self, channel: ChannelOp) -> _Use:
+        users = [use.operation for use in channel.result.uses]
+        producing: list[Operation] = [op for op in users if isinstance(op, AcquireOp | CommitOp)]
+        consuming = [op for op in users if not isinstance(op, AcquireOp | CommitOp)]
+        return _Use(channel.kind, phase_of(channel), self._end(producing), self._end(consuming))
 
+    def _end(self, ops: Sequence[Operation]) -> _End:
+        roles = roles_around(ops)
+        if len(roles) != 1:
+            return _End(None, (0, 0), None, None)
+        tops = self._statements(roles[0].body.block, ops)
+        tasks = tops[0]
+        if len(tops) > 1 or not isinstance(tasks, TasksOp) or not self._is_spread(tasks):
+            return _End(roles[0], self._ends(tops), None, None)
+        inner = self._statements(tasks.body.block, ops)
+        loops = self._ends(inner) if all(isinstance(op, scf.ForOp) for op in inner) else None
+        return _End(roles[0], self._ends(tops), tasks, loops)
 
-def _statements(block: Block, ops: Sequence[Operation]) -> list[Operation]:
-    """The statements of a block that operations are in, in their order."""
-    tops = {next(around for around in (op, *ancestors(op)) if around.parent is block) for op in ops}
-    return [op for op in block.ops if op in tops]
+    def _is_spread(self, tasks: TasksOp) -> bool:
+        if tasks not in self._spread:
+            self._spread[tasks] = is_spread(tasks)
+        return self._spread[tasks]
+
+    def _ends(self, statements: Sequence[Operation]) -> tuple[int, int]:
+        return self._numbers[statements[0]], self._numbers[statements[-1]]
+
+    def _statements(self, block: Block, ops: Sequence[Operation]) -> list[Operation]:
+        """The statements of a block that operations are in, in their order."""
+        tops = {next(around for around in (op, *ancestors(op)) if around.parent is block) for op in ops}
+        return sorted(tops, key=self._numbers.__getitem__)

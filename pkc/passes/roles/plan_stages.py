@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -22,6 +22,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import (
+    Taken,
     between_warps,
     bytes_of,
     channel_group,
@@ -119,9 +120,10 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     passed = [channel for channel in channels if channel not in turning and channel.host is None]
     wanted, tuning = kernel.scheduled_number(STAGES) or 0, target_of(kernel).tuning
     stages = {channel: wanted if wanted and channel in turning else 1 for channel in (*turning, *passed)}
-    needed = _needed(stages)
-    if needed > available:
-        found = (kernel.sym_name.data, needed, available, stages_text(stages))
+    guests = {channel.guest: count for channel, count in stages.items() if channel.guest is not None}
+    taken = Taken({**stages, **guests})
+    if taken.bytes > available:
+        found = (kernel.sym_name.data, taken.bytes, available, stages_text(stages))
         raise PkcError(errors.SharedMemory(span_of(kernel.location), *found))
     growing = [] if wanted else turning
     few, many = tuning.loop_stages, tuning.most_stages
@@ -131,7 +133,8 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     once = said or (_TWO if turning else few)
     again = [channel for channel in passed if not _stays(channel)]
     for some, most in ((growing, _TWO), (quick, few), (again, once), (growing, many)):
-        _grow(stages, some, most, available)
+        _grow(taken, some, most, available)
+    stages = taken.depths
 
     def plan(channel: ChannelOp) -> StagePlan:
         if channel.host is not None:
@@ -184,19 +187,15 @@ _NO_ROOM = "no room for that of the next task"
 _STAYS = "loaded once for all tasks"
 
 
-def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
+def _grow(taken: Taken, channels: Sequence[ChannelOp], most: int, available: int) -> None:
     """Give each channel a stage more, round after round, as long as there is room."""
     for count in range(1, most):
         for channel in channels:
-            more = {**stages, channel: count + 1}
-            if stages[channel] == count and _needed(more) <= available:
-                stages[channel] += 1
-
-
-def _needed(stages: Mapping[ChannelOp, int]) -> int:
-    """Bytes of shared memory for channels, and for what leaves in their stages."""
-    guests = {channel.guest: count for channel, count in stages.items() if channel.guest is not None}
-    return bytes_of({**stages, **guests})
+            if taken.depths[channel] != count:
+                continue
+            taken.add(channel, 1)
+            if taken.bytes > available:
+                taken.add(channel, -1)
 
 
 def _why(turning: bool, stages: int, wanted: int, most: int, said: int) -> str:

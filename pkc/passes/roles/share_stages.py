@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, Use
+from xdsl.ir import Attribute, Block, Operation, Use
 
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
@@ -50,28 +51,31 @@ class ShareStages(KernelPass):
     name = "pk-share-stages"
 
     def run(self, kernel: KernelOp) -> None:
+        numbers = {op: number for number, op in enumerate(kernel.walk())}
         channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
-        for guest in channels:
-            for host in channels:
-                found = _around(host, guest)
-                if found is None:
+        passages = {channel: passage for channel in channels if (passage := _once(channel)) is not None}
+        shared = {channel for channel in channels if channel.host is not None or channel.guest is not None}
+        hosts: dict[tuple[Attribute, Block | None], list[ChannelOp]] = {}
+        for channel, passage in passages.items():
+            hosts.setdefault((channel.result.type, passage.consume.parent), []).append(channel)
+        spread = {block for _, block in hosts if block is not None and is_spread(_task(block))}
+        for guest, left in passages.items():
+            others: list[ChannelOp] = []
+            for host in hosts.get((guest.result.type, left.commit.parent), ()):
+                came = passages[host]
+                if guest is host or guest in shared or host in shared or numbers[came.consume] > numbers[left.commit]:
                     continue
-                came, left = found
-                done = came.release.is_before_in_block(left.acquire)
-                uses = [use for tile in came.consume.tiles for use in tile.uses]
-                if not all(
-                    (done and _reads_own_rows(use.operation, use.index)) or _is_used_up(use, left.commit)
-                    for use in uses
-                ):
-                    what = f"{guest.label.data} has stages of its own, not those of {host.label.data}"
-                    missed(
-                        ShareStages.name, guest, f"{what}, of which a warpgroup reads rows that others would overwrite"
-                    )
+                if left.commit.parent in spread or not _is_done_with(came, left, numbers):
+                    others.append(host)
                     continue
+                shared |= {guest, host}
                 guest.operands = [host.result]
                 guest.detach()
                 kernel.body.block.insert_op_after(guest, host)
                 break
+            for label in dict.fromkeys(host.label.data for host in others):
+                what = f"{guest.label.data} has stages of its own, not those of {label}"
+                missed(ShareStages.name, guest, f"{what}, of which a warpgroup reads rows that others would overwrite")
 
 
 @dataclass(frozen=True)
@@ -84,20 +88,8 @@ class _Passage:
     release: ReleaseOp
 
 
-def _around(host: ChannelOp, guest: ChannelOp) -> tuple[_Passage, _Passage] | None:
-    """How each task passes through two channels of one kind, if it has consumed `host` when it commits to `guest`."""
-    if host is guest or host.result.type != guest.result.type:
-        return None
-    if any(channel.host is not None or channel.guest is not None for channel in (host, guest)):
-        return None
-    came, left = _once(host), _once(guest)
-    if came is None or left is None:
-        return None
-    same = came.consume.parent is left.commit.parent
-    return (came, left) if same and came.consume.is_before_in_block(left.commit) else None
-
-
 def _once(channel: ChannelOp) -> _Passage | None:
+    """How each task passes through a channel, if it does so once."""
     users = [use.operation for use in channel.result.uses]
     if len(users) != 4 or not all(_in_task(op.parent) for op in users):
         return None
@@ -116,16 +108,29 @@ def _in_task(block: Block | None) -> bool:
     return block is not None and isinstance(block.parent_op(), TasksOp)
 
 
-def _is_used_up(use: Use, written: CommitOp) -> bool:
-    """Whether a tile beside MMAs is used element by element alone, and what is computed so is used up when `written`
-    is: each thread then overwrites what it has read."""
-    task = written.parent_op()
-    if not isinstance(task, TasksOp) or is_spread(task):
-        return False
+def _task(block: Block) -> TasksOp:
+    task = block.parent_op()
+    assert isinstance(task, TasksOp)
+    return task
+
+
+def _is_done_with(came: _Passage, left: _Passage, numbers: Mapping[Operation, int]) -> bool:
+    """Whether each warpgroup has read all rows of a tile that it overwrites with a result, beside MMAs."""
+    done = came.release.parent is left.acquire.parent and numbers[came.release] < numbers[left.acquire]
+    return all(
+        (done and _reads_own_rows(use.operation, use.index)) or _is_used_up(use, left.commit, numbers)
+        for tile in came.consume.tiles
+        for use in tile.uses
+    )
+
+
+def _is_used_up(use: Use, written: CommitOp, numbers: Mapping[Operation, int]) -> bool:
+    """Whether a tile is used element by element alone, and what is computed so is used up when `written` is: each
+    thread then overwrites what it has read."""
     todo, done = [use.operation], set[Operation]()
     while todo:
         op = todo.pop()
-        if op.parent is not written.parent or not (op is written or op.is_before_in_block(written)):
+        if op.parent is not written.parent or numbers[op] > numbers[written]:
             return False
         if isinstance(op, CastOp | ClipOp) or is_elementwise(op):
             todo += [other.operation for result in op.results for other in result.uses if other.operation not in done]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -23,6 +24,8 @@ from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 
 _Op = TypeVar("_Op", bound=Operation)
+
+_Passed = tuple[RoleValue, ChannelOp]
 
 _ORDER = (Role.Loader, Role.Consumer, Role.Storer)
 
@@ -94,11 +97,11 @@ def add_role_op(
 def add_channels(kernel: KernelOp, found: list[RoleValue], stages: int = 1) -> list[ChannelOp]:
     """A channel for each value across roles, with that many stages."""
     made: list[ChannelOp] = []
+    first_role = kernel.roles[0]
     for role_value in found:
         label = ", ".join(map(channel_label, role_value.made))
         channel = ChannelOp(label, stages, role_value.type)
         channel.location = role_value.made[0].location
-        first_role = kernel.roles[0]
         kernel.body.block.insert_op_before(channel, first_role)
         made.append(channel)
     return made
@@ -116,12 +119,25 @@ class _RoleCopy:
 
     def __init__(self, role: Role, found: list[RoleValue], channels: list[ChannelOp]) -> None:
         self._role = role
-        self._channels = list(zip(found, channels, strict=True))
+        self._before: defaultdict[Operation, list[_Passed]] = defaultdict(list)
+        self._made: defaultdict[Operation, list[_Passed]] = defaultdict(list)
+        self._behind: defaultdict[Operation, list[_Passed]] = defaultdict(list)
+        for passed in zip(found, channels, strict=True):
+            self._note(*passed)
         self._arriving = {value for c in found if c.consumer is role for value in c.values}
         self._leaving = [value for c in found if c.producer is role for value in c.values]
         self._needed: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
         self._known: dict[SSAValue, SSAValue] = {}
+
+    def _note(self, value: RoleValue, channel: ChannelOp) -> None:
+        """Where the role does something with a channel."""
+        if value.consumer is self._role:
+            self._before[value.first].append((value, channel))
+            self._behind[value.last].append((value, channel))
+        if value.producer is self._role:
+            self._before[value.made[0]].append((value, channel))
+            self._made[value.made[-1]].append((value, channel))
 
     def build(self, kernel: KernelOp, role_op: RoleOp) -> RoleOp:
         """Add the role before the one that is split."""
@@ -178,21 +194,19 @@ class _RoleCopy:
 
     def _copy_block(self, source: Block, target: Block) -> None:
         for op in source.ops:
-            for role_value, channel in self._channels:
-                if role_value.consumer is self._role and role_value.first is op:
+            for role_value, channel in self._before.get(op, ()):
+                if role_value.consumer is self._role:
                     self._consume(target, role_value, channel)
-                if role_value.producer is self._role and role_value.made[0] is op:
+                else:
                     self._add(target, AcquireOp(channel.result), op)
             if op in self._needed:
                 self._copy(op, target)
-            for role_value, channel in self._channels:
-                if role_value.producer is self._role and role_value.made[-1] is op:
-                    tiles = [self._known[value] for value in role_value.values]
-                    self._add(target, CommitOp(channel.result, tiles), op)
+            for role_value, channel in self._made.get(op, ()):
+                tiles = [self._known[value] for value in role_value.values]
+                self._add(target, CommitOp(channel.result, tiles), op)
             # After the commits: what is committed may be a view of the stage that is released.
-            for role_value, channel in self._channels:
-                if role_value.consumer is self._role and role_value.last is op:
-                    self._add(target, ReleaseOp(channel.result), op)
+            for _, channel in self._behind.get(op, ()):
+                self._add(target, ReleaseOp(channel.result), op)
 
     def _consume(self, target: Block, role_value: RoleValue, channel: ChannelOp) -> None:
         op = self._add(target, ConsumeOp(channel.result), role_value.made[0])
