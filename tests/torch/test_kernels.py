@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tomllib
-from pathlib import Path
-from types import ModuleType
 
 import ml_dtypes
 import numpy as np
@@ -13,21 +10,10 @@ import pytest
 
 import pkc
 from pkc.frontend.words import Reading
+from tests.torch.modules import FOLDER, module_of
 
-PATH = Path(pkc.__file__).parent / "torch" / "kernels.py"
 M, N, K, RANKS = 40, 24, 32, 2
-
-
-def _kernels() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("kernels_of_operators", PATH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-KERNELS = _kernels()
+KERNELS = module_of("kernels")
 
 
 @pytest.mark.parametrize("kind", ["gather", "scatter", "average"])
@@ -53,10 +39,10 @@ def test_kernels(kind: str, dtype: str, transposed: bool) -> None:
 
 def test_examples() -> None:
     """An installed package has those that operators run; each is read for both types."""
-    packages = tomllib.loads((PATH.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    packages = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
     included = packages["build"]["targets"]["wheel"]["force-include"]
     assert included == {f"examples/{name}.pk": f"pkc/examples/{name}.pk" for name in KERNELS.EXAMPLES}
-    used = "".join(path.read_text(encoding="utf-8") for path in PATH.parent.glob("*.py") if path != PATH)
+    used = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py") if path.name != "kernels.py")
     assert all(f'"{name}"' in used for name in KERNELS.EXAMPLES)
     for name in KERNELS.EXAMPLES:
         types = {kind: str(KERNELS.example(name, kind)) for kind in KERNELS.TYPES}

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import pkc
 from tests.runtime.fake import FIRST_POINTER
 from tests.runtime.test_launch import reduce_on
-
-PATH = Path(pkc.__file__).parent / "torch" / "launches.py"
+from tests.torch.modules import module_of
 
 
 def _module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -25,12 +21,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         "pkc.torch.groups": SimpleNamespace(Place=object),
     }.items():
         monkeypatch.setitem(sys.modules, name, stands_in)
-    spec = importlib.util.spec_from_file_location("launches_of_operators", PATH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of("launches")
 
 
 def test_other_tensors_beside_an_array_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
