@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pkc.codegen.artifact import Artifact, Waits
 from pkc.diagnostics import Diagnostic, PkcError
@@ -26,9 +26,7 @@ from pkc.runtime.plans import Plan, Plans, Start
 from pkc.runtime.rank import Rank
 from pkc.runtime.steps import Section
 from pkc.runtime.turns import is_captured
-
-if TYPE_CHECKING:
-    from pkc.runtime.engines import Engines
+from pkc.runtime.unrolled import Unrolled
 
 _SPARE_SMS = 4
 """SMs that a kernel with copy engines leaves free: the driver copies within one GPU by a kernel."""
@@ -46,7 +44,7 @@ class LoadedKernel:
         self.artifact, self.mesh = artifact, mesh
         for rank in mesh.local:
             _check_gpu(mesh.driver, artifact, rank)
-        self._engines = _engines(artifact.engines)
+        self._engines = Unrolled(artifact.engines) if artifact.engines else None
         self._beside = Beside(mesh, self._engines.count) if self._engines is not None else None
         spare = _SPARE_SMS if self._engines is not None else 0
         sms = grid or min(rank.sms for rank in mesh.local) - spare
@@ -285,7 +283,7 @@ class LoadedKernel:
             starts.append(Start(rank, config, function, parameters, work, self.artifact.name, bound.dims))
         return starts
 
-    def _work(self, engines: Engines, values: Values, memory: Memory) -> Work:
+    def _work(self, engines: Unrolled, values: Values, memory: Memory) -> Work:
         placer, heap, api = Placer(self.artifact, values), self.mesh.heap, self.mesh.driver.api
         actions: list[Action] = []
 
@@ -325,15 +323,6 @@ class LoadedKernel:
         """End the waits of copy engines: their counters get a value that is enough for any."""
         if self._beside is not None:
             self._beside.release(self.memory.signals())
-
-
-def _engines(text: str) -> Engines | None:
-    """What copy engines do, if they do anything: it is IR, which takes long to import."""
-    if not text:
-        return None
-    from pkc.runtime.engines import Engines
-
-    return Engines(text)
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:

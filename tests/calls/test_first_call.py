@@ -20,6 +20,11 @@ kernel doubled(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[m, n] + X[m, n]
 """
+GATHERED = """\
+kernel gathered(X: bf16[M, N].shard(0), Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+"""
 FUNCTION = """\
 import pkc
 from pkc.language import *
@@ -37,14 +42,16 @@ import sys
 import pkc
 from pkc.runtime import mesh, tensor_map
 from pkc.runtime.driver import Driver
-from tests.runtime.fake import Api, Tensor
+from tests.runtime.fake import Api, Device, Tensor
 
-api = Api(gpus=1)
-tensor_map._encode_tiled = lambda: api.encode
+api = Api(gpus=4)
+tensor_map._encode_tiled, tensor_map.replace_address = lambda: api.encode, lambda: api.replace
 mesh.load = lambda: Driver(api)
 x, y = Tensor((64, 64)), Tensor((64, 64), address=1 << 40)
 pkc.load("doubled.pk")(x, y)
 pkc.load("copied.py")(x, y)
+gathered = pkc.load("gathered.pk").with_schedule(overlap="copy_engine")
+gathered(gathered.empty("X", M=64, N=64), [Tensor((64, 64), device=Device(rank)) for rank in range(4)])
 try:
     pkc.load("doubled.pk")(x)
 except pkc.PkcError as error:
@@ -58,13 +65,17 @@ def test_it_imports_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doubled.pk").write_text(PROGRAM)
     (tmp_path / "copied.py").write_text(FUNCTION)
+    (tmp_path / "gathered.pk").write_text(GATHERED)
     (tmp_path / "calls.py").write_text(CALLS)
     for name in ("doubled.pk", "copied.py"):
         pkc.load(name)(tensor(64, 64), tensor(64, 64, at=100))
+    gathered = pkc.load("gathered.pk").with_schedule(overlap="copy_engine")
+    mesh = pkc.mesh()
+    gathered(mesh.empty((64, 64), "bf16", "shard", 0), [tensor(64, 64, device=rank.rank) for rank in mesh.local])
 
     command, environment = [sys.executable, "calls.py"], {**os.environ, "PYTHONPATH": str(ROOT)}
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    assert told == "error[PK863]: `doubled` is called without `Y`\n2\n"
+    assert told == "error[PK863]: `doubled` is called without `Y`\n6\n"
 
 
 def test_a_text_that_changes_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
