@@ -76,6 +76,26 @@ def test_a_protocol_that_is_written_out_is_launched_again(text: str) -> None:
     assert check_roles(roles, meaning, TRIALS[:12]) == []
 
 
+AGAIN = """
+kernel again(A: f32[M, N], Y: f32[M, N], Z: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        t = zeros(f32, m)
+        for n in blocks(N, 16):
+            t += rowsum(A[m, n])
+            Z[m] = t
+            Y[m, n] = A[m, n] * 2.0
+            Y[m, n] = A[m, n] + 1.0
+        Z[m] = t + 1.0
+"""
+
+
+def test_what_is_stored_to_one_place_comes_in_order() -> None:
+    """A later store by TMA may overtake an earlier one that is on its way."""
+    program, dims = parse_text(Source("again.pk", AGAIN.lstrip())), {"M": 16, "N": 32}
+    meaning = baseline_of(compile_program(program), ranks=1, dims=dims)
+    assert check_roles(compile_program(program, level="roles"), meaning, TRIALS[:2]) == []
+
+
 def test_another_result_is_found() -> None:
     compiled = roles()
     fulls = (op for op in compiled.module.walk() if isinstance(op, tile.FullOp))

@@ -406,3 +406,72 @@ pk.kernel @again(%L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %A: 
     pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
   }
 }
+
+// -----
+
+// Two stores by TMA to one place: the second waits until the first is complete. Other tasks store elsewhere.
+// CHECK-LABEL: pk.kernel @twice
+// CHECK: pk.tasks
+// CHECK-NOT: pk.drain full
+// CHECK: pk.store
+// CHECK: pk.drain full
+// CHECK-NEXT: pk.store
+// CHECK-NOT: pk.drain full
+// CHECK: pk.store %{{.*}}, %Z
+pk.kernel @twice(%A: !pk.private<[M, 64], f32> {pk.name = "A"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %Z: !pk.private<[M, 64], f32> {pk.name = "Z"}) attributes {derived} {
+  %0 = pk.channel "A" stages 1 : !pk.channel<!pk.tile<16x64xf32>>
+  %count = pk.block_count <M by 16>
+  %zero = arith.constant 0 : index
+  pk.role loader {
+    pk.tasks (%i) in (%count) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      pk.acquire %0 : !pk.channel<!pk.tile<16x64xf32>>
+      %a = pk.load %A[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+      pk.commit %0, %a : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+    }
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%count) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %t = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+      pk.store %t, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+      pk.store %t, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+      pk.store %t, %Z[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+      pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
+    }
+  }
+}
+
+// -----
+
+// What each iteration stores to one place waits for the iteration before.
+// CHECK-LABEL: pk.kernel @kept
+// CHECK: scf.for
+// CHECK: pk.drain full
+// CHECK-NEXT: pk.store
+pk.kernel @kept(%A: !pk.private<[M, 64], f32> {pk.name = "A"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {derived} {
+  %0 = pk.channel "A" stages 1 : !pk.channel<!pk.tile<16x64xf32>>
+  %count = pk.block_count <M by 16>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role loader {
+    scf.for %i = %zero to %count step %one {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      pk.acquire %0 : !pk.channel<!pk.tile<16x64xf32>>
+      %a = pk.load %A[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+      pk.commit %0, %a : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+    }
+  }
+  pk.role storer {
+    scf.for %i = %zero to %count step %one {
+      %m = pk.block[%zero] : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %t = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+      pk.store %t, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+      pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
+    }
+  }
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
@@ -31,12 +31,13 @@ from pkc.dialect.program import KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma, stage_of
 from pkc.dialect.types import PGLType
-from pkc.passes.analysis.dependence import ancestors, role_around, roles_around
+from pkc.passes.analysis.dependence import ancestors, role_around, roles_around, same_values, sources
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
 
 _SENT = (SignalOp, SignalAllOp, RaiseOp)
+_Store = StoreOp | AddToArrayOp
 _WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
 
 
@@ -59,6 +60,7 @@ class InsertFences(KernelPass):
       oldest stage. A stage that ordinary instructions read needs no drain: their values have arrived, and the mbarrier
       comes before the next load into it.
     - A signal that travels in packets releases nothing, and nothing is acquired behind its wait.
+    - A store to a place to which another one is on its way waits until that is complete.
     - A role ends when its stores are complete.
     - Streams order what a copy engine does. It is no SM, so signals from it and to it are releases to all.
 
@@ -251,9 +253,17 @@ class _InFlight:
     reading: frozenset[SSAValue] = frozenset()
     """The channels whose stages stores read from."""
     loading: bool = False
+    stored: frozenset[_Store] = frozenset()
+    """The stores, of this iteration of all that is around or to a place that is the same in each."""
 
     def __or__(self, other: _InFlight) -> _InFlight:
-        return _InFlight(self.storing or other.storing, self.reading | other.reading, self.loading or other.loading)
+        loading, stored = self.loading or other.loading, self.stored | other.stored
+        return _InFlight(self.storing or other.storing, self.reading | other.reading, loading, stored)
+
+    def of_iterations_before(self, variables: Collection[SSAValue]) -> _InFlight:
+        """What the next iteration of a loop, or the next of some tasks, finds."""
+        again = (op for op in self.stored if sources(op.operands[2:]).isdisjoint(variables))
+        return replace(self, stored=frozenset(again))
 
 
 class _Drains:
@@ -293,8 +303,9 @@ class _Drains:
             if insert:
                 before(op, [drain])
             state = _drained(state, drain)
-        state |= self._block(body, state, insert=False)  # what an iteration leaves in flight, the next one finds
-        return state | self._block(body, state, insert=insert)
+        # What an iteration leaves in flight, the next one finds.
+        state |= self._block(body, state, insert=False).of_iterations_before(body.args)
+        return state | self._block(body, state, insert=insert).of_iterations_before(body.args)
 
     def _once(self, loop: Operation, state: _InFlight) -> Iterator[DrainOp]:
         """The drains that signals in a loop need only once: no iteration starts such accesses again."""
@@ -313,13 +324,16 @@ class _Drains:
             return _InFlight()
         if isinstance(op, StoreOp | AddToArrayOp):
             stage = stage_of(op.tile)
-            return _InFlight(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
+            reading = frozenset[SSAValue]() if stage is None else frozenset((stage.channel,))
+            return _InFlight(storing=True, reading=reading, stored=frozenset((op,)))
         # A copy waits for what it loads.
         filling = any(isinstance(use.operation, CommitOp) for use in op.results[0].uses)
         return _InFlight(loading=filling and op in self._shared)
 
 
 def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
+    if isinstance(op, StoreOp) and any(_is_there(op, other) for other in state.stored):
+        yield DrainOp(Drain.Full)
     if isinstance(op, _SENT) and not is_deferred(op) and not packed(op):
         if state.loading:
             yield DrainOp(Drain.Loads)
@@ -331,6 +345,12 @@ def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
         yield DrainOp(Drain.Read)
     if isinstance(op, ReleaseOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read, _stores_since(op, op.kept))
+
+
+def _is_there(op: StoreOp, other: _Store) -> bool:
+    """Whether an earlier store in flight is surely to the place of this one, which has to be the last."""
+    alike = op.array is other.array and (op.rank is None) == (other.rank is None)
+    return alike and same_values([*op.operands[2:]], [*other.operands[2:]])
 
 
 def _iterations_left(op: SendDeferredOp) -> int:
@@ -359,4 +379,6 @@ def _drained(state: _InFlight, drain: DrainOp) -> _InFlight:
         return replace(state, loading=False)
     if drain.may_remain:
         return state
-    return replace(state, reading=frozenset(), storing=state.storing and drain.kind.data is Drain.Read)
+    left = drain.kind.data is Drain.Read
+    stored = state.stored if left else frozenset[_Store]()
+    return replace(state, reading=frozenset(), storing=state.storing and left, stored=stored)
