@@ -24,6 +24,11 @@ EXCHANGES = 2
 """In how many places CTAs of a cluster hand each other what they have of rows, in turn."""
 
 
+_LINE = 8
+"""Lanes that read what all banks of shared memory give at once, 16 bytes each (CUDA C++ Programming Guide, Shared
+Memory). More would need one another for what fewer reduce by themselves."""
+
+
 @dataclass(frozen=True)
 class Lanes:
     """How rows of tiles are shared out: `count` threads have one, `together` neighbours each at a time."""
@@ -40,8 +45,8 @@ def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: 
 
 
 def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> Lanes:
-    """The lanes of each row of the tiles of `tasks`: a warp, or fewer if no row has as many elements, or more if
-    threads were left over."""
+    """The lanes of each row of the tiles of `tasks`: as many as read a line of shared memory, 16 bytes each, or a warp
+    where they read less; fewer if no row has as many elements, and more if threads were left over."""
     rows, lengths, folds, part = 1, {2}, set[int](), in_cta(tasks)
     for inner in tasks.walk():
         if isinstance(inner, FoldOp):
@@ -57,8 +62,8 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     # Where all threads get some.
     together = NEIGHBOURS if divisible and (folds or rows * columns >= NEIGHBOURS * threads) else 2
     columns = gcd(*folds) if folds else columns
-    lanes = 1
-    while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < warp or threads // lanes > rows):
+    lanes, few = 1, _LINE if together == NEIGHBOURS else warp
+    while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < few or threads // lanes > rows):
         lanes *= 2
     return Lanes(lanes, together)
 
