@@ -195,12 +195,15 @@ def release_deferred(role: WarpRole, op: ReleaseDeferredOp) -> None:
 
 
 def arrive_empty(role: WarpRole, channel: SSAValue, stage: SSAValue) -> None:
-    """One thread of each warp says that the warp is done with a stage."""
+    """One thread of each warp says that the warp is done with a stage: for all of them, as MMAs are of a warp as a
+    whole, and other reads come before a barrier of the warp."""
     emit, launch = role.emit, role.launch
     barrier = launch.rings[channel].empty(stage, emit, launch.base)
     if role.threads.one:
         emit.do("mbarrier_arrive", barrier)
         return
+    if role.threads.lanes is not None or role.threads.flat:  # what each thread has read by itself
+        emit.do("sync_warp")
     with emit.when(emit.compare("eq", role.threads.lane, 0)):
         emit.do("mbarrier_arrive", barrier)
 
