@@ -28,7 +28,7 @@ from tools.launches import median
 
 ROOT = Path(__file__).parents[1]
 BYTES = 1 << 30
-LENGTHS = (128, 1024, 4096, 8192, 16384, 32768, 151936)
+LENGTHS = (128, 1024, 2984, 4096, 4328, 8192, 16384, 32768, 151936)
 ELEMENTS = (16384, 8192, 32768)
 """Elements of a tile, from which the number of its rows follows."""
 PIECES, CLUSTERS = (8192, 16384), (2, 4, 8)
@@ -202,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def report(results: list[dict[str, Any]]) -> None:
     """A line for each kernel and length: GB/s do not differ by kernel but for what is read and written."""
-    for name, length in itertools.product(KERNELS, LENGTHS):
+    for name, length in itertools.product(KERNELS, sorted({one["length"] for one in results})):
         mine = [one for one in results if (one["kernel"], one["length"]) == (name, length)]
         ours = [one for one in mine if one["who"] == "pkc" and "ms" in one]
         theirs = ", ".join(f"{one['peer']} {one['ms']:.3f}" for one in mine if one["who"] == "peer")
