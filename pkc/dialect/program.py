@@ -63,6 +63,9 @@ PER_CTA = "per_cta"
 TARGET = "target"
 """Attribute of `pk.kernel`: the name of the target that it is compiled for. The tile level has none."""
 
+FLAT = "flat"
+"""Attribute of `pk.kernel`: its tiles lie in their stages without a swizzle."""
+
 CONSUMERS, STAGES = "consumers", "stages"
 """Keys of the schedule: how many warpgroups compute, and how many stages loops have."""
 

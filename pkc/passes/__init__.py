@@ -47,6 +47,7 @@ from pkc.passes.roles.plan_cache import PlanCache
 from pkc.passes.roles.plan_clusters import PlanClusters
 from pkc.passes.roles.plan_epilogues import PlanEpilogues
 from pkc.passes.roles.plan_fetch import PlanFetch
+from pkc.passes.roles.plan_layouts import PlanLayouts
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_packets import PlanPackets
@@ -134,6 +135,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     ClipOperands(),  # of loads that are final; before the next pass, which looks for clips
     PlanPadding(),  # loads are final; before they are split from what uses them
     PlanCache(),  # tasks are whole: what they load again is seen in one place
+    PlanLayouts(),  # of every tile of a kernel alike; before all that asks for the room of a stage
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks

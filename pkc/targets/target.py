@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import cached_property
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from pkc import targets
 from pkc.diagnostics import PkcError, near
-from pkc.dialect.program import TARGET, KernelOp
+from pkc.dialect.program import FLAT, TARGET, KernelOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
@@ -119,6 +120,13 @@ class Target:
     machine_code: MachineCode | None = None
     per_element: Callable[[str], Rate] = lambda _: ANY
     """What an operation of that name takes for each element."""
+    flat_layout: Callable[[TileType], SharedLayout] | None = None
+    """How tiles lie where nothing needs a swizzle, if in another way."""
+
+    @cached_property
+    def flat(self) -> Target:
+        """The same for kernels whose tiles lie flat."""
+        return replace(self, shared_layout=self.flat_layout or self.shared_layout)
 
     # Registers
 
@@ -175,4 +183,5 @@ def target_of(op: Operation) -> Target:
     name = None if kernel is None else kernel.attributes.get(TARGET)
     if kernel is None or not isinstance(name, StringAttr):
         return lookup(targets.DEFAULT)
-    return lookup(name.data, span_of(kernel.location))
+    found = lookup(name.data, span_of(kernel.location))
+    return found.flat if FLAT in kernel.attributes else found

@@ -444,6 +444,7 @@ ELSEWHERE = {
 
 NOTHING = {
     "pk-attach-target": "names the target",
+    "pk-plan-layouts": "leaves a swizzle to what is read by columns, or may come from other ranks",
     "pk-expand-reduce": "writes out every sum",
     "pk-expand-barriers": "writes out every barrier, or refuses it",
     "pk-stage-packets": "stages what pk-plan-packets, which says why, has planned",

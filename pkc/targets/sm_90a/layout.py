@@ -23,16 +23,24 @@ def shared_layout(tile: TileType) -> SharedLayout:
     """The layout of a tile in a stage. One whose rows fill no panel of 32 bytes has no swizzle; nor have a few long
     rows, each panel of which would take the room of eight. Where panels that divide the rows have no more than a chunk,
     the last of wider ones ends behind the tile."""
-    size = dtype_bytes(tile.element_type)
-    if tile.rank == 0:
-        return SharedLayout(1, 1, 1, 16, 0)
-    columns = tile.shape[-1]
-    rows = prod(tile.shape[:-1])
+    size, columns, rows = dtype_bytes(tile.element_type), _columns(tile), prod(tile.shape[:-1])
     width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
-    if width is None or tile.rank == 1 or (rows < _FEW and columns * size > _LONG):
-        each = columns if is_one_piece(tile) else _panel(columns, size)
-        return SharedLayout(rows, each, -(-columns // each), -(-each * size // CHUNK) * CHUNK, 0)
+    if width is None or tile.rank < 2 or (rows < _FEW and columns * size > _LONG):
+        return flat_layout(tile)
     return SharedLayout(rows, width // size, columns * size // width, width, width)
+
+
+def flat_layout(tile: TileType) -> SharedLayout:
+    """The layout without a swizzle, in panels as wide as a box of TMA, for tiles that threads go through row by row."""
+    size, columns = dtype_bytes(tile.element_type), _columns(tile)
+    if tile.rank == 0:
+        return SharedLayout(1, 1, 1, CHUNK, 0)
+    each = columns if is_one_piece(tile) else _panel(columns, size)
+    return SharedLayout(prod(tile.shape[:-1]), each, -(-columns // each), -(-each * size // CHUNK) * CHUNK, 0)
+
+
+def _columns(tile: TileType) -> int:
+    return tile.shape[-1] if tile.rank else 1
 
 
 def is_one_piece(tile: TileType) -> bool:
