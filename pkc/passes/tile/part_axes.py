@@ -17,7 +17,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
 ALONG = "along"
-_MAKES = (LoadOp, PositionsOp, FullOp, SplatOp, CastOp, ClipOp, CompareOp, *OPERATIONS)
+_MAKES = (LoadOp, PositionsOp, FullOp, SplatOp, BroadcastOp, CastOp, ClipOp, CompareOp, *OPERATIONS)
 
 
 class PartAxes(KernelPass):
