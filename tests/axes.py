@@ -104,6 +104,40 @@ kernel k(X: f32[M, G, D], w: f32[D], Y: f32[M, G, D], G: const = 16, D: const = 
 """Tiles that lie along rows and along columns, and axes that are as long."""
 
 
+THREE: dict[str, OnAxes] = {
+    "norms of heads": OnAxes(
+        """\
+kernel k(X: bf16[M, 3, 64], w: f32[64], Y: f32[M, 3, 64]):
+    for m in tasks(blocks(M, 4)):
+        x = cast(X[m], f32)
+        Y[m] = x * rsqrt(rowsum(x * x) / 64.0 + 0.001) * w[:]
+""",
+        lambda a: a["X"] / np.sqrt((a["X"] ** 2).mean(-1, keepdims=True) + 0.001) * a["w"],
+    ),
+    "sums of blocks": OnAxes(
+        """\
+kernel k(X: f32[B, M, N], s: f32[B, M], Y: f32[B, M]):
+    for b, m in tasks(blocks(B, 2), blocks(M, 16)):
+        acc = zeros(f32, b, m)
+        for n in blocks(N, 64):
+            acc = acc + rowsum(X[b, m, n] * s[b, m])
+        Y[b, m] = acc * 2.0
+""",
+        lambda a: 2 * a["X"].sum(-1) * a["s"],
+    ),
+    "softmax of three axes": OnAxes(
+        """\
+kernel k(X: f32[B, K, N], Y: bf16[B, K, N]):
+    for b, k, n in tasks(blocks(B, 2), blocks(K, 8), blocks(N, 128)):
+        e = exp(X[b, k, n] - rowmax(X[b, k, n]))
+        Y[b, k, n] = e / rowsum(e)
+""",
+        lambda a: np.exp(a["X"]) / np.exp(a["X"]).sum(-1, keepdims=True),
+    ),
+}
+"""Tiles of three axes whose rows are reduced."""
+
+
 def _shifted(x: Any, by: int, axis: int) -> Any:
     """At each place what lies so many places before it along an axis, zeros outside."""
     found, length = np.zeros_like(x), x.shape[axis]
@@ -234,7 +268,7 @@ kernel k(X: bf16[M, V], t: i32[K], W: bf16[K, N], Y: f32[M, N]):
 }
 """Elements that tables name along any dimension; a negative entry names none."""
 
-PROGRAMS = ORDERS | TWICE | SHIFTED | PICKED
+PROGRAMS = ORDERS | TWICE | THREE | SHIFTED | PICKED
 
 SUMS: dict[str, str] = {
     "sum of nested tasks": """\

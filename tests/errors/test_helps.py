@@ -119,8 +119,10 @@ FOLLOWED: dict[str, Followed] = {
         said="a kernel of its own",
     ),
     "PK510-rows-of-blocks": Followed(
-        edits=(("blocks(B, 2)", "B"), ("zeros(f32, b, m)", "zeros(f32, m)")), said="`B` for `blocks(B, 2)`"
+        edits=(("Y[:, m] = rowsum(X[:, m, :])", "for b in range(2):\n            Y[b, m] = rowsum(X[b, m, :])"),),
+        said="numbers, not blocks",
     ),
+    "PK510-rows-of-three": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
     "PK510-first-axis": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
     "PK510-rows-of-rows": Followed(
         edits=(

@@ -9,7 +9,7 @@ from pkc.dialect.program import TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
-from pkc.dialect.tile import BroadcastOp, MmaWaitOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, MmaWaitOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_spread
 
@@ -19,7 +19,8 @@ def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
 
     One-dimensional tiles that are combined lie along the same axis; a row reduction gives rows, a broadcast names the
     axis. A tile of which nothing tells the axis lies along columns, as one row, if it is reduced or meets no MMA, and
-    else along rows.
+    else along rows. Of a tile of more than two axes, rows go through all but the last: tiles of several axes that have
+    a number for each of these lie along rows, too.
     """
     groups = _Groups()
     for op in region.walk():
@@ -78,8 +79,10 @@ def lies_across(op: BroadcastOp, of_tile: tuple[int, ...], of_result: tuple[int,
     """Whether a broadcast has a tile along the rows of one tile and along the columns of another, by the axes that the
     tile and the result lie along."""
     rank = tile_type(op.result).rank
-    if rank > 2 and of_tile:  # several axes are rows, of which each thread counts through all
-        return op.positions != (rank - 1,)
+    if of_result == (0,) and rank > 1:  # several axes are rows, of which each thread counts through all
+        return op.positions != ()
+    if rank > 2 and of_tile:
+        return op.positions not in ((rank - 1,), tuple(range(rank - 1)))
     along_last = tuple(int(position == rank - 1) for position in op.positions)
     mixed = len(op.positions) > 1 and rank > len(op.positions)
     return mixed or (len(of_result) == 2 and of_tile not in ((), along_last))
@@ -100,13 +103,15 @@ def tiles_of(op: Operation) -> list[SSAValue]:
 
 def _unify(op: Operation, groups: _Groups) -> None:
     if isinstance(op, RowReduction):
-        if _rank(op.result) == 1:
+        if _rank(op.result):
             groups.put(op.result, 0)
         return
     if isinstance(op, BroadcastOp):
         result = _rank(op.result)
         if _rank(op.tile) == 1 and result is not None and result > 1:
             groups.put(op.tile, int(op.positions[0] == result - 1))
+        elif result is not None and op.positions == tuple(range(result - 1)) and op.positions:
+            groups.put(op.tile, 0)
         elif _rank(op.tile) == 1:
             groups.join(op.tile, op.result)
         return
@@ -124,18 +129,20 @@ def _unify(op: Operation, groups: _Groups) -> None:
                 for end, result in zip(region.block.last_op.operands, op.results, strict=False):
                     _join_all(groups, [end, result])
         return
-    if not op.regions and not isinstance(op, MmaWaitOp | ConsumeOp | CommitOp):
-        _join_all(groups, [value for value in (*op.operands, *op.results) if _rank(value) == 1])
+    if not op.regions and not isinstance(op, AnyMmaOp | TransposeOp | MmaWaitOp | ConsumeOp | CommitOp):
+        _join_all(groups, [*op.operands, *op.results])
 
 
 def _join_all(groups: _Groups, values: list[SSAValue]) -> None:
-    same = [value for value in values if _rank(value) == 1]
-    for other in same[1:]:
-        groups.join(same[0], other)
+    first: dict[int, SSAValue] = {}
+    for value in values:
+        if rank := _rank(value):
+            groups.join(first.setdefault(rank, value), value)
 
 
 def _axes(value: SSAValue, groups: _Groups) -> tuple[int, ...]:
     rank = _rank(value)
     if rank == 1:
         return (groups.axis.get(groups.root(value), 0),)
-    return tuple(range(rank or 0))
+    of_rows = rank and groups.axis.get(groups.root(value)) == 0
+    return (0,) if of_rows else tuple(range(rank or 0))

@@ -39,7 +39,9 @@ class Lanes:
 
 def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: Lanes) -> Fragment:
     """How a tile is spread over so many threads; what has more than two axes is rows of its last one."""
-    if len(shape) > 2:
+    if axes == (0,):
+        shape = (prod(shape),)
+    elif len(shape) > 2:
         shape, axes = (prod(shape[:-1]), shape[-1]), (0, 1)
     return Fragment(shape, axes, 1, threads // lanes.count, lanes.count, lanes.together)
 

@@ -48,7 +48,8 @@ class CheckLowering(CheckPass):
     """Refuse tiles and accesses that no instructions of the target are for, each at its line and with what mends it.
 
     - MMAs: what is summed over, rows and columns are multiples of what the instructions take.
-    - Rows are reduced of tiles of two axes, along columns; tiles in stages are transposed, not computed ones.
+    - Rows are reduced along columns, beside MMAs those of tiles of two axes; tiles in stages are transposed, not
+      computed ones.
     - Sums where an array lives have no order, and no element of 8 bits; what an index is read from is not written.
 
     Refused, because an MMA takes 16 elements of bf16 at a time:
@@ -247,20 +248,22 @@ def _is_turned(value: SSAValue) -> bool:
 
 
 def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
-    kind = tile_type(op.tile)
-    if kind.rank > 2:
-        what = f"a reduction of rows of a tile of {kind.rank} axes"
+    kind, spread = tile_type(op.tile), all(map(is_spread, enclosing_tasks(op)))
+    if kind.rank > 2 and not spread:
+        what = f"a reduction of rows of a tile of {kind.rank} axes beside an MMA"
         yield _refused(op, target, what, _as_numbers(op.tile), size_text(kind))
-    elif 1 not in axes.get(op.tile, (1,)) and not all(map(is_spread, enclosing_tasks(op))):
+    elif 1 not in axes.get(op.tile, (1,)) and (kind.rank > 1 or not spread):
         what = "a reduction of the result of a row reduction, or of a tile combined with one"
         hint = "store what is reduced first, and load it again in other `tasks`"
-        yield _refused(op, target, what, hint, size_text(kind))
+        yield _refused(op, target, what, _as_numbers(op.tile) if spread else hint, size_text(kind))
 
 
 def _as_numbers(tile: SSAValue) -> str:
     """What to write instead of the first block of a tile of several axes."""
     first, hint = dimension(tile, 0), "numbers, not blocks, for the first axes"
-    return hint if first is None else f"{hint}: `{first.of}` for `blocks({first.of}, {first.extent})`"
+    if first is None or first.of == first.extent:
+        return hint
+    return f"{hint}: `{first.of}` for `blocks({first.of}, {first.extent})`"
 
 
 def _sums_along(op: CumSumOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:

@@ -214,10 +214,6 @@ def _cast(role: WarpRole, op: CastOp) -> None:
 def _reduce(role: WarpRole, op: RowReduction) -> None:
     """Over the registers of a thread, then over the four threads that share a row."""
     emit = role.emit
-    if tile_type(op.tile).rank > 2:
-        raise CannotLowerError(
-            op, "a reduction of rows of a tile of more than two axes", "blocks of two axes, and numbers for the others"
-        )
     source = as_elements(role, op.tile)
     fragment = fragment_of(role, op.result)
 

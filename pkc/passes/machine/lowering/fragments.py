@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from pkc.dialect.machine import b32
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i8, widened
+from pkc.dialect.types import TileType, bf16, dtype_bytes, e4m3, e5m2, f16, f32, i8, widened
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.spread import column, fragment_of, row
@@ -184,13 +184,20 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
             rows = emit.least(rows, fragment.shape[0] - 1)
         if fragment.ends_early:
             columns = emit.least(columns, fragment.columns - 1)
-        if tile.type.rank == 1 and fragment.axes == (0,):
-            rows, columns = emit.const(0), rows
+        if fragment.axes == (0,):
+            rows, columns = in_rows(emit, tile.type, rows)
         if tile.transposed:
             rows, columns = columns, rows
         return read_shared(emit, tile, rows, columns)
 
     return LazyTile(fragment, tile.type.element_type, read)
+
+
+def in_rows(emit: Emitter, kind: TileType, number: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Where in its stage an element is of a tile that lies along rows: they go through all of its axes."""
+    if kind.rank == 1:
+        return emit.const(0), number
+    return emit.part(number, kind.shape[-1]), emit.rest(number, kind.shape[-1])
 
 
 def has_pairs(tile: Staged, fragment: Fragment) -> bool:

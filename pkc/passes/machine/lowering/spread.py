@@ -105,6 +105,9 @@ def along(role: WarpRole, value: SSAValue, axis: int, index: SSAValue) -> SSAVal
     Of several axes the last one lies along columns, the others along rows, the first one outermost.
     """
     emit, fragment, shape = role.emit, fragment_of(role, value), tile_type(value).shape
+    if len(shape) > 1 and fragment.axes == (0,):
+        further = emit.part(row(role, fragment, index), prod(shape[axis + 1 :]))
+        return emit.rest(further, shape[axis]) if axis else further
     if len(shape) <= 2:
         place = fragment.axes[axis]
         return row(role, fragment, index) if place == 0 else column(role, fragment, index)

@@ -150,7 +150,8 @@ def _elements(
         first = emit.times(i, 2) if paired else i
         row = spread.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
         column = spread.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
-        at = (row, column) if kind.rank > 1 else (emit.const(0), row if fragment.axes == (0,) else column)
+        at = (row, column) if kind.rank > 1 else (emit.const(0), column)
+        at = fragments.in_rows(emit, kind, row) if fragment.axes == (0,) else at
         place = fragments.shared_address(emit, address, layout, size, at)
         inside = spread.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
