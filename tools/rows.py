@@ -1,9 +1,9 @@
 """Kernels of rows on one GPU, beside torch.compile and a copy: `python -m tools.rows [--json FILE] [--seconds 95]`.
 
-Each kernel and each peer is a process of its own; they compile at the same time and measure one after the other, while
-no other process fills its arrays. Times are medians of rounds of launches one after the other, of arrays of 1 GiB. Of
-pkc all blocks, warpgroups, pieces and clusters listed are measured; without any of these it is what comes without a
-schedule.
+Each kernel and each peer is two processes, for every second length; they compile at the same time and measure one after
+the other, while no other process fills its arrays. Times are medians of rounds of launches one after the other, of
+arrays of 1 GiB. Of pkc all blocks, pieces and clusters listed are measured; without any of these it is what comes
+without a schedule.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 BYTES = 1 << 30
 LENGTHS = (128, 1024, 2984, 4096, 4328, 8192, 16384, 32768, 151936)
 ELEMENTS = (16384, 8192, 32768)
-"""Elements of a tile, from which the number of its rows follows."""
+"""Elements of a tile, about: from them the number of its rows follows, a power of two."""
 PIECES, CLUSTERS = (8192, 16384), (2, 4, 8)
 """What is tried of rows longer than the longest of these pieces: pieces, and rows in clusters of CTAs."""
 
@@ -119,7 +120,7 @@ def measure_peer(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict
 
 
 def tried(length: int) -> list[dict[str, str]]:
-    """Settings of a schedule for rows of a length, beside warpgroups."""
+    """Settings of a schedule for rows of a length."""
     if length <= PIECES[-1]:
         return [{}]
     return [{}, *({"row": str(size)} for size in PIECES), *({"cluster": str(count)} for count in CLUSTERS)]
@@ -140,9 +141,10 @@ def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[
         ends = torch.cat((x[:CHECKED], x[-CHECKED:]))
         wanted = peers(torch)[name](ends, w, v).float()
         ready: list[tuple[dict[str, Any], Any]] = []
-        blocks = dict.fromkeys(max(1, elements // length) for elements in ELEMENTS)
-        for rows, consumers, ways in itertools.product(blocks, ({}, {"consumers": "4"}), tried(length)):
-            given = {**consumers, **ways}
+        blocks = dict.fromkeys(
+            max(1, 1 << round(log2(elements / length))) for elements in ELEMENTS if elements >= length
+        )
+        for rows, given in itertools.product(blocks or (1,), tried(length)):
             program = parse_text(Source("rows.pk", text_of(name, length, rows)))
             entry = {"length": length, "rows": rows, "schedule": given}
             try:
@@ -182,9 +184,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lock = Path(folder) / "lock"
         lock.touch()
         running: list[tuple[subprocess.Popen[bytes], Path]] = []
-        for who, name in itertools.product(("pkc", "peer"), options.kernels.split(",")):
-            out = Path(folder) / f"{who}_{name}"
-            command = [sys.executable, "-m", "tools.rows", "--lengths", options.lengths]
+        for half, who, name in [
+            (half, who, name)
+            for half in (lengths[::2], lengths[1::2])
+            for who, name in itertools.product(("pkc", "peer"), options.kernels.split(","))
+            if half
+        ]:
+            out = Path(folder) / f"{who}_{name}_{half[0]}"
+            command = [sys.executable, "-m", "tools.rows", "--lengths", ",".join(map(str, half))]
             command += ["--here", who, name, str(lock)]
             with out.open("wb") as stream:
                 running.append((subprocess.Popen(command, cwd=ROOT, stdout=stream), out))
