@@ -186,6 +186,14 @@ kernel k(X: bf16[M, N], W: f32[4, N], b: f32[N], Y: f32[M, N]):
             a["b"] + sum(_shifted(a["X"], 3 - s, 0) * a["W"][s] for s in range(4))
         ),
     ),
+    "taps of pixels": OnAxes(
+        """\
+kernel k(X: f32[K, N], Y: f32[M, V]):
+    for m, v in tasks(M, blocks(V, 64)):
+        Y[m, v] = X[positions(v) // N + m % 3 - 1, positions(v) % N + m // 3 - 1]
+""",
+        lambda a: np.stack([_shifted(_shifted(a["X"], 1 - m % 3, 0), 1 - m // 3, 1).ravel()[:152] for m in range(2)]),
+    ),
     "upsampled": OnAxes(
         """\
 kernel k(X: f16[M, N], Y: f16[H, V]):

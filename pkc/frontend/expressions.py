@@ -261,6 +261,8 @@ def _positions(frame: Frame, node: tree.Call) -> Value:
         axis = _axis(frame, node.func, node.args[0])
         return Tile(frame.value(PositionsOp(whole), node.span), i32, (axis,))
     block = _block(node, value)
+    if frame.as_positions is not None and (found := frame.as_positions(block, node.span)) is not None:
+        return found
     ends: list[SSAValue] = []
     if block.axis.dim in frame.zigzag:
         numbers = ZigzagPositionOp(block.ssa), ZigzagPositionOp(block.ssa, last=True), ZigzagGapOp(block.ssa)

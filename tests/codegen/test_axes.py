@@ -23,7 +23,15 @@ SIZES = {"B": 3, "M": 72, "N": 76, "K": 40, "H": 144, "V": 152}
 OFTEN = {"rows and columns", "one of each row", "columns", "differences", "heads", "norms of heads"}
 """Those that `make test` runs thread by thread."""
 
-SELDOM = {"upsampled", "codes in words", "mirrored and turned", "one hot", "stencil", "softmax of three axes"}
+SELDOM = {
+    "taps of pixels",
+    "upsampled",
+    "codes in words",
+    "mirrored and turned",
+    "one hot",
+    "stencil",
+    "softmax of three axes",
+}
 """Those that it does not run in the simulator."""
 
 
