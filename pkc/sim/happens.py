@@ -80,6 +80,8 @@ class Happened:
         for earlier in sorted(self._depends_on(number), reverse=True):
             self._follow(number, earlier)
         for earlier in sorted(self._overtaken(step), reverse=True):
+            if self._knows(clock, earlier):  # and so all that was enough for it
+                continue
             if any(not self._knows(clock, sender) for sender in self._enough[earlier]):
                 self._follow(number, earlier)
         clock[path] = self.places[number]

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.sim.explore import Chosen, Explored, explore
+from pkc.sim.happens import Happened
 from pkc.sim.schedule import Coroutine, Counter, Order, Scheduler
 from pkc.sim.trace import Access, Trace
 
@@ -209,3 +210,26 @@ def test_a_given_order_is_followed() -> None:
     toy.run(Chosen(choices), trace)
     assert trace.choices == choices
     assert toy.outcomes == {str([[], [["(0, 0)"]]])}
+
+
+def _looks(rounds: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often it is asked whether a step knows another one, of two coroutines that await each other in turn."""
+    looks, knows = 0, Happened._knows
+
+    def counted(self: Happened, clock: dict[tuple[int, ...], int], step: int) -> bool:
+        nonlocal looks
+        looks += 1
+        return knows(self, clock, step)
+
+    one = [do for number in range(1, rounds + 1) for do in (Do("signal", "there"), Do("await", "back", number))]
+    other = [do for number in range(1, rounds + 1) for do in (Do("await", "there", number), Do("signal", "back"))]
+    with monkeypatch.context() as patch:
+        patch.setattr(Happened, "_knows", counted)
+        assert explore(Toy([one, other]).run, 5).complete
+    return looks
+
+
+def test_a_counter_that_grows_for_long_is_followed_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each signal and each wait before it: not once more for each signal that the wait had awaited."""
+    few, many = (_looks(rounds, monkeypatch) for rounds in (15, 30))
+    assert many < 4.5 * few
