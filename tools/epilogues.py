@@ -73,7 +73,7 @@ GROUPS: dict[str, Group] = {
         ),
         work={"swiglu": 2},
     ),
-    "fp8": Group("gemm_fp8", ("gemm_fp8_blocks", "gemm_fp8_blocks tile_M=128"), bar=0.92),
+    "fp8": Group("gemm_fp8", ("gemm_fp8_blocks", "gemm_fp8_blocks tile_M=256", "gemm_fp8_blocks tile_M=128"), bar=0.92),
     "rs": Group("gemm_rs", ("rs_bias_before", "rs_bias_after", "rs_residual_after", "rs_gelu_after")),
     "ag": Group("ag_gemm", ("ag_bias_gelu", "ag_residual", "ag_scale_row", "ag_swiglu"), work={"ag_swiglu": 2}),
 }

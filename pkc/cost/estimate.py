@@ -165,8 +165,9 @@ class _Estimator:
             return total + sum(iteration.times * self._iteration(iteration, depth) for iteration in phase.iterations)
         iteration, multiplies, active = self._streamed(phase)
         each = stream.nanoseconds(iteration, multiplies, depth, self._target, active)
-        # Of three warpgroups that use their results in the iteration, one begins the next while MMAs of another run.
-        begins = 0.0 if iteration.lanes and self._warpgroups(phase) > _TWO else self._rates.stream_iteration
+        begins = self._rates.scaled_iteration if iteration.lanes else self._rates.stream_iteration
+        if iteration.lanes and self._warpgroups(phase) > _TWO:
+            begins = 0.0  # one of three begins while one multiplies, and one uses a product
         return iteration.times * (begins + each)
 
     def _streamed(self, phase: Phase) -> tuple[Iteration, float, float]:

@@ -156,6 +156,10 @@ class CommitOp(_OnChannel):
             raise VerifyException("the tiles are not those of a stage of the channel")
 
 
+AHEAD = "ahead"
+"""On `pk.consume` in a loop: its role looks whether the stage is filled when it has released the one before."""
+
+
 @irdl_op_definition
 class ConsumeOp(_OnChannel):
     """Consumer: wait until the next stage is committed; its tiles, which live in the stage until it is released."""

@@ -38,6 +38,7 @@ from pkc.passes.roles.fuse_phases import FusePhases
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.load_once import LoadOnce
+from pkc.passes.roles.look_ahead import LookAhead
 from pkc.passes.roles.merge_channels import MergeChannels
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
@@ -160,6 +161,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
     PlanEpilogues(),  # MMAs and registers stay what they are; before chains, which what may wait has to be
     FuseChains(),  # needs the registers; releases and MMAs stand where they stay, and nothing merges what it repeats
+    LookAhead(),  # MMAs are issued and waited for where they stay, and in pieces where they are
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
     ReleaseShared(),  # obeys what stages share; before the drains that releases need
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places

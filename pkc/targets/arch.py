@@ -124,6 +124,8 @@ class Rates:
     """Nanoseconds of an iteration for each MMA, whatever it loads: loader and consumer wait for one another."""
     stream_iteration: float
     """Nanoseconds of an iteration that streams operands beside its loads and MMAs."""
+    scaled_iteration: float
+    """The same where two warpgroups use products in it: one begins while the other multiplies."""
     warpgroup: float
     """Nanoseconds of a launch for each warpgroup of consumers beyond the first."""
     copied_chunks: float

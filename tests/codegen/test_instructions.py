@@ -410,6 +410,7 @@ def test_a_fence_is_of_its_name(entry: Instruction) -> None:
         ("fence_async_global", "fence.proxy.async.global;"),
         ("mbarrier_expect", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"),
         ("mbarrier_arrive", "mbarrier.arrive.shared::cta.b64 _, [%0];"),
+        ("mbarrier_test", "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;"),
     ],
 )
 def test_words_of_the_manual(name: str, words: str) -> None:

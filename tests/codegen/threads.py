@@ -521,6 +521,7 @@ _DOES: dict[str, Does] = {
     "mbarrier_arrive": lambda thread, at: thread.cta.barriers[at].arrive(thread.number),
     "mbarrier_expect": lambda thread, at, size: thread.cta.barriers[at].expect(thread.number, size),
     "mbarrier_announce": lambda thread, at, size: thread.cta.barriers[at].announce(thread.number, size),
+    "mbarrier_test": lambda *_: 0,  # as if it were not filled: then it is awaited
     "mbarrier_wait": lambda thread, at, parity: thread.cta.barriers[at].wait(thread.number, parity),
     "stmatrix_x4": lambda thread, *values: thread.matrices.append(values),
     "load_shared_b32": _load_shared,

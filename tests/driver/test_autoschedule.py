@@ -131,11 +131,11 @@ def test_one_warpgroup_has_rows_for_which_it_has_room() -> None:
     assert "consumers" not in fixed.schedule
 
 
-@pytest.mark.parametrize(("size", "rows"), [(8192, {"tile_M": "192", "consumers": "3"}), (4096, {})])
-def test_products_that_are_scaled_get_three_warpgroups_where_tasks_share_out_as_well(
+@pytest.mark.parametrize(("size", "rows"), [(8192, {"tile_M": "192", "consumers": "3"}), (16384, {})])
+def test_products_that_are_scaled_get_three_warpgroups_where_an_sm_has_fewer_rows_then(
     size: int, rows: dict[str, str]
 ) -> None:
-    """Of 4096 rows and columns an SM has six tiles of 192 x 128, or four of 256 x 128: more rows."""
+    """Of 8192 rows and columns an SM has 21 tiles of 192 x 128, or 16 of 256 x 128: more rows; of 16384 as many."""
     dims = {"M": size, "N": size, "K": size, "G": size // 128, "H": size // 128}
     assert chosen("gemm_fp8_blocks", ranks=1, **dims).schedule == rows
 

@@ -63,6 +63,7 @@ H200 = Rates(
     outside_line=3.3,
     least_iteration=85,
     stream_iteration=48,
+    scaled_iteration=16,
     warpgroup=650,
     copied_chunks=44,
     load_latency=1000,

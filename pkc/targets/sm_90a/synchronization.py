@@ -54,6 +54,14 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         "until the phase of parity b is complete at a (acquire, CTA)",
     ),
     Instruction(
+        "mbarrier_test",
+        ("index", "index"),
+        "index",
+        'unsigned r; asm volatile("{\\n.reg .pred p;\\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\\n'
+        'selp.u32 %0, 1, 0, p;\\n}" : "=r"(r) : "r"(a), "r"(b) : "memory"); return r;',
+        "whether the phase of parity b is complete at a (acquire, CTA): 1, or 0",
+    ),
+    Instruction(
         "mbarrier_wait_bounded",
         ("index", "index", "i64"),
         "index",

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.roles import AHEAD, AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_async
 from pkc.passes.analysis.dependence import role_around, roles_around
@@ -32,7 +32,11 @@ def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> 
     if _needs_counter(users):
         kept = emit.registers(1, IndexType(), f"{hint}_kept")
         emit.set(emit.const(0), kept, 0)
-    role.places[channel] = Place(stage, phase, kept)
+    filled = None
+    if any(AHEAD in op.attributes for op in users):
+        filled = emit.registers(1, IndexType(), f"{hint}_filled")
+        emit.set(emit.const(0), filled, 0)
+    role.places[channel] = Place(stage, phase, kept, filled)
 
 
 def _needs_counter(users: Collection[Operation]) -> bool:
@@ -143,8 +147,10 @@ def consume(role: WarpRole, op: ConsumeOp) -> None:
     """Wait until the stage is filled; its tiles are used where they lie."""
     emit, launch = role.emit, role.launch
     ring, stage = launch.rings[op.channel], stage_of(role, op.channel)
-    barrier = ring.full(stage, emit, launch.base)
-    _wait(role, ring, barrier, emit.get(role.places[op.channel].phase, 0), "filled")
+    barrier, place = ring.full(stage, emit, launch.base), role.places[op.channel]
+    unknown = None if place.filled is None else emit.compare("eq", emit.get(place.filled, 0), 0)
+    with nullcontext() if unknown is None else emit.when(unknown):
+        _wait(role, ring, barrier, emit.get(place.phase, 0), "filled")
     start = stage_address(role, ring, stage)
     for offset, result in zip(ring.slots, op.tiles, strict=True):
         layout = emit.target.shared_layout(tile_type(result))
@@ -174,6 +180,15 @@ def release(role: WarpRole, op: ReleaseOp) -> None:
             arrive_empty(role, op.channel, previous(role, op.channel, op.kept))
         emit.set(emit.least(emit.plus(before, 1), op.kept), kept, 0)
     advance(role, op.channel)
+    _look_ahead(role, op.channel)
+
+
+def _look_ahead(role: WarpRole, channel: SSAValue) -> None:
+    """Look whether the stage that the role has come to is filled, if it wants to know that before it consumes it."""
+    emit, place = role.emit, role.places[channel]
+    if place.filled is not None:
+        barrier = role.launch.rings[channel].full(stage_of(role, channel), emit, role.launch.base)
+        emit.set(emit.value("mbarrier_test", barrier, emit.get(place.phase, 0)), place.filled, 0)
 
 
 def release_deferred(role: WarpRole, op: ReleaseDeferredOp) -> None:

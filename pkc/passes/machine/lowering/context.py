@@ -50,11 +50,12 @@ class Ring:
 @dataclass
 class Place:
     """Where a role is in a ring: registers with its stage, unless there is only one, with its phase, and, if its
-    releases are deferred, with the number of stages it keeps."""
+    releases are deferred, with the number of stages it keeps; if it looks ahead, with whether the stage is filled."""
 
     stage: SSAValue | None
     phase: SSAValue
     kept: SSAValue | None = None
+    filled: SSAValue | None = None
 
 
 @dataclass(frozen=True)
