@@ -149,6 +149,18 @@ CONSTRUCTS = (
         f"{_MOVES}, signals",
     ),
     Construct(
+        "tables: `X[m, t[n]]`",
+        _tile("X: f32[M, K], t: i32[N], Y: f32[M, N]", "Y[m, n] = X[m, t[n]]"),
+        _MOVES,
+        "of private, replicated and symmetric arrays",
+    ),
+    Construct(
+        "shifted blocks: `X[m, n - 1]`",
+        _tile("X: f32[M, N], Y: f32[M, N]", "Y[m, n] = X[m, n - 1]"),
+        "TMA",
+        "threads start copies of the elements, of rows of 16 bytes",
+    ),
+    Construct(
         "tables: `Y[rows, n] += t`",
         _tile("X: f32[M, N], rows: i32[M], Y: f32[T, N].shard(0)", "Y[rows[m], n] += X[m, n]"),
         f"{_MOVES}, signals",
