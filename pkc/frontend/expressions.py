@@ -286,7 +286,11 @@ def _len(frame: Frame, node: tree.Call) -> Value:
 def _gather(frame: Frame, node: tree.Call) -> Value:
     array = _array(frame, node.args[0], "gather")
     pairs = isinstance(array.type, PGLType) and array.type.layout is Layout.Symmetric
-    rows = _operand(frame, node.args[1])
+    rows = evaluate(frame, node.args[1])
+    if isinstance(rows, Block):
+        hint = "its first dimension is that of the table; along others: `X[m, t[k]]`"
+        raise PkcError(NotAValue(node.args[1].span, str(rows), hint))
+    rows = frame.arithmetic(rows, node.args[1].span)
     table = indexing.row_table(frame, rows, array, node.args[1].span, pairs=pairs)
     indices, axes = indexing.indices_of(frame, array, list(node.args[2:]), evaluate, node.span, first=1)
     # Past the edge of the blocks that a table is computed from it names no rows; one that is loaded names row 0 there.

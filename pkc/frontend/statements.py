@@ -106,7 +106,7 @@ def _assignment(frame: Frame, node: tree.Assign) -> None:
             frame.expired.setdefault(name, f"`{name}` needs a first value before this")
         _assign(frame, node.target, evaluate(frame, node.value), node.value.span)
     else:
-        _store(frame, indexing.place(frame, node.target, evaluate), node.value, node.span)
+        _store(frame, _written(frame, node.target), node.value, node.span)
 
 
 def _augmented(frame: Frame, node: tree.AugAssign) -> None:
@@ -115,7 +115,7 @@ def _augmented(frame: Frame, node: tree.AugAssign) -> None:
         return
     if node.op != "+":
         raise PkcError(BadUpdate(node.span, node.op, node.target.span.text))
-    _add(frame, indexing.place(frame, node.target, evaluate, rows=True), "+=", node.value, node.span)
+    _add(frame, _written(frame, node.target, rows=True), "+=", node.value, node.span)
 
 
 # Variables
@@ -172,6 +172,15 @@ def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> No
         return
     rows = operators.clipped(frame, place.rows, 0, -1, span)
     frame.emit(access.ScatterAccumulateOp(tile, array.ssa, rows, place.indices), span)
+
+
+def _written(frame: Frame, node: tree.Index, *, rows: bool = False) -> Place:
+    """The place that a statement writes."""
+    frame.writing = True
+    try:
+        return indexing.place(frame, node, evaluate, rows=rows)
+    finally:
+        frame.writing = False
 
 
 def _axes_hint(value: Tile, place: Place, span: Span) -> str:
@@ -260,7 +269,7 @@ def _target(frame: Frame, call: tree.Call) -> Place:
     if not isinstance(node, tree.Index):
         usage = SIGNATURES[call.func].usage
         raise PkcError(NotAPlace(node.span, call.func, "a place in an array", f"`{node.span.text}`", usage))
-    return indexing.place(frame, node, evaluate)
+    return _written(frame, node)
 
 
 def _all_reduce(frame: Frame, call: tree.Call) -> None:
