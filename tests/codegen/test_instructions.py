@@ -323,21 +323,55 @@ def test_so_it_is_by_a_guarded_wait(count: int, values: list[int], looks: int) -
     assert thread.loads == looks
 
 
-@pytest.mark.parametrize(("stop", "why", "loads"), [(0, 1, 5 * 1025), (1, 2, 1024 + 1)], ids=["late", "others"])
-def test_a_guarded_wait_gives_up(stop: int, why: int, loads: int) -> None:
-    """It looks at the clock and the alarm once in 1024 looks, a millisecond after the last time here, and waits 3; then
-    warp 2 of CTA 1 says that it waits at place 7, in task 9, for a count of 5, and raises the alarm."""
-    thread = Thread(bytearray(384))
-    thread.put(0, 4)
-    thread.put(64, stop)
-    thread.put(68, 3)
-    times = iter(range(100 * WRAPS, 200 * WRAPS, 2**20))
-    thread.clock = lambda: next(times)
-    thread.special = {"%ctaid.x": 1, "%tid.x": 75}
-    thread.run(compiled(GUARDED, "spin_guarded"), [BASE, BASE, 5])
+@pytest.mark.parametrize("name", ["spin_guarded", "spin_guarded_in_task"])
+@pytest.mark.parametrize(("stop", "why", "loads"), [(0, 1, 5 * 1026 + 2), (1, 2, 1025 + 2)], ids=["late", "others"])
+def test_a_guarded_wait_gives_up(stop: int, why: int, loads: int, name: str) -> None:
+    """It looks at the clock and the alarm, and its limit if that is not raised, once in 1024 looks, a millisecond after
+    the last time here, and waits 3; then warp 2 of CTA 1 looks a last time at counter and alarm, says that it waits at
+    place 7, in task 9, for a count of 5, and raises the alarm."""
+    thread = _waiting(stop, name=name)
     assert [thread.word(128 + 32 * 5 + 4 * word) for word in range(8)] == [why, 7, 9, 4, 5, BASE % WRAPS, 0, 0]
     assert thread.word(64) == 1
     assert thread.loads == loads
+
+
+def test_a_guarded_wait_does_not_give_up_for_what_has_come() -> None:
+    """Its last look is behind the alarm."""
+    thread = _waiting(1, [(1025, 0, 5)])
+    assert not any(thread.memory[128:])
+    assert thread.loads == 1026
+
+
+@pytest.mark.parametrize(
+    ("at", "loads"), [(1024 + 1026, 1026 + 1026 + 1), (2 * 1026, 2 * 1026 + 2)], ids=["when", "after"]
+)
+def test_a_guarded_wait_of_which_others_give_up_first_says_so(at: int, loads: int) -> None:
+    """Whether it sees the alarm before its own limit is over or behind it."""
+    thread = _waiting(0, [(at, 64, 1)], limit=0)
+    assert thread.word(128 + 32 * 5) == 2
+    assert thread.loads == loads
+
+
+def _waiting(
+    stop: int, others: Sequence[tuple[int, int, int]] = (), limit: int = 3, name: str = "spin_guarded"
+) -> Thread:
+    """A guarded wait for 5 that sees 4, an alarm, and others who write words after so many loads."""
+    thread = Thread(bytearray(384))
+    thread.put(0, 4)
+    thread.put(64, stop)
+    thread.put(68, limit)
+    times = iter(range(100 * WRAPS, 200 * WRAPS, 2**20))
+    thread.clock = lambda: next(times)
+    thread.special = {"%ctaid.x": 1, "%tid.x": 75}
+
+    def step(_offset: int) -> None:
+        for after, place, value in others:
+            if thread.loads == after:
+                thread.put(place, value)
+
+    thread.others = step
+    thread.run(compiled(GUARDED.replace("spin_guarded", name), name), [BASE, BASE, 5])
+    return thread
 
 
 @pytest.mark.parametrize(

@@ -455,7 +455,7 @@ def test_rows_of_a_table(way: str, table: str, case: int) -> None:
 def test_rows_of_this_rank_are_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody fetches them: a table that names them alone waits for as much as one that names no rows."""
     awaited: list[int] = []
-    for name in ("spin", "spin_guarded"):
+    for name in ("spin", "spin_guarded", "spin_guarded_in_task"):
         monkeypatch.setitem(_DOES, name, lambda thread, address, *_: awaited.append(address))
     text = BY_TABLE.format(pairs="", kind="f32", layout=".shard(0)", columns=16, table="rows[e, p]")
     sizes = {"E": 1, "P": 16, "T": 9, "H": 16, "L": 2}

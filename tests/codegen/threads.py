@@ -298,7 +298,7 @@ def _does(name: str) -> Does:
         return _tma_load
     if name.startswith("tma_store"):
         return lambda thread, address, box, *place: thread.cta.copy(box, address, place, load=False)
-    if name == "spin_guarded":
+    if name in ("spin_guarded", "spin_guarded_in_task"):
         return _guarded
     if "_bounded" in name:
         return lambda thread, *values: _bounded(thread, name, values)

@@ -28,6 +28,28 @@ pk.kernel @warps(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {thread
 
 // -----
 
+// Within a task a wait for a counter keeps nothing for a report.
+// CHECK-LABEL: pk.kernel @tasks
+// CHECK: scf.for %task
+// CHECK: pk.instruction "spin_guarded_in_task"(%counter, %n, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %task) {awaits = "ready", until = "raised", point = 0 : i64}
+// CHECK: pk.instruction "spin_guarded"(%counter, %one, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {awaits = "ready", until = "raised", point = 1 : i64}
+pk.kernel @tasks(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads = 128 : i64, shared_bytes = 1024 : i64, machine = 1 : i64} {
+  %thread = pk.instruction "thread_number"() : () -> index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 100 : index
+  %counter = pk.address %ready : !pk.signal<[1]>
+  %first = arith.cmpi eq, %thread, %zero : index
+  scf.if %first {
+    scf.for %task = %zero to %n step %one {
+      pk.instruction "spin"(%counter, %n) {awaits = "ready", until = "raised"} : (i64, index) -> ()
+    } {tasks}
+    pk.instruction "spin"(%counter, %one) {awaits = "ready", until = "raised"} : (i64, index) -> ()
+  } {role = "communicator", first_warp = 0 : i64, one}
+}
+
+// -----
+
 // A kernel without waits for counters is left as it is.
 // CHECK-LABEL: pk.kernel @stages
 // CHECK-NOT: bounded

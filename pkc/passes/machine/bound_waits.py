@@ -135,8 +135,10 @@ class _Wait:
             emit.do("end_thread")
 
     def _guarded(self, emit: Emitter) -> None:
-        reports = emit.address(self.reports), emit.const(2 * self.warps), emit.const(self.number), self._task(emit)
-        self._look(emit, "spin_guarded", *self.op.arguments, emit.launch_value("alarm"), *reports)
+        task = task_of(self.op)
+        name = "spin_guarded" if task is None else "spin_guarded_in_task"
+        reports = emit.address(self.reports), emit.const(2 * self.warps), emit.const(self.number)
+        self._look(emit, name, *self.op.arguments, emit.launch_value("alarm"), *reports, task or emit.const(-1))
 
     def _for_a_stage(self, emit: Emitter) -> None:
         name = "mbarrier_wait_bounded" if self.alone else "mbarrier_wait_bounded_warp"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pkc.targets.instruction import Instruction
 
@@ -60,32 +60,48 @@ def bounded(setup: str, look: str, give_up: str, alarm: str, *, every: int) -> s
     )
 
 
-def report(reports: str, warps: str, *words: str) -> str:
-    """Write six words, the report of this warp, of so many in a CTA. As these lines are, no kernel spills for them."""
-    first, second = (", ".join(f'"r"({word})' for word in some) for some in (words[:4], (*words[4:], "0", "0")))
+def report(reports: str, warps: str, *, again: bool = False) -> str:
+    """`to` is where the report of this warp is, of so many in a CTA.
+
+    `again`: the numbers of CTA and thread are read where this stands, or loops around keep them. ptxas then computes
+    neither of them again elsewhere: outside of loops they are taken as they are.
+    """
+    if not again:
+        return f"const unsigned long long to = {reports} + (blockIdx.x * {warps} + threadIdx.x / 32) * 32ull;"
     return (
-        f"const unsigned long long to = {reports} + (blockIdx.x * {warps} + threadIdx.x / 32) * 32ull;"
-        f' asm volatile("st.global.v4.b32 [%0], {{%1, %2, %3, %4}};" : : "l"(to), {first} : "memory");'
-        f' asm volatile("st.global.v4.b32 [%0+16], {{%1, %2, %3, %4}};" : : "l"(to), {second} : "memory");'
+        'unsigned cta, thread; asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(cta) :: "memory");'
+        ' asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread) :: "memory");'
+        f" const unsigned long long to = {reports} + (cta * {warps} + thread / 32) * 32ull;"
     )
+
+
+def words(found: Mapping[int, str]) -> str:
+    """Write these words of a report, in this order, one by one: four at once take four registers in a row."""
+    stores = (
+        f'asm volatile("st.global.b32 [%0+{4 * at}], %1;" : : "l"(to), "r"({word}) : "memory");'
+        for at, word in found.items()
+    )
+    return " ".join(stores)
 
 
 RAISE = 'asm volatile("st.release.sys.global.u32 [%0], 1;" :  : "l"({}) : "memory");'
 """The alarm at an address is raised, after what was written before."""
 
+RAISED = 'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(s) : "l"({}) : "memory");'
+"""Whether the alarm at an address is raised."""
+
 
 def guarded(look: str, done: str, alarm: str, say: str = "") -> str:
     """Look until it is done, which leaves the loop or the function, as long as the alarm allows; else raise that.
 
-    The alarm and the clock are looked at once in 1024 looks. Registers are short where this stands: a millisecond is
-    taken for 2^20 ns, so that 32 bits have the time.
+    The alarm and the clock are looked at once in 1024 looks. What this needs at once, loops around it have to leave, so
+    it needs little: a millisecond is taken for 2^20 ns, so that 32 bits have the time; no looks are counted while the
+    clock is looked at; words of the alarm are read one by one, and again for a report.
     """
     return (
-        f"unsigned s = 0, now, limit, first = 0; for (unsigned n = 1;; ++n) {{ {look} {done} if (n % 1024) continue;"
+        f"unsigned s, now, limit, first = 0; for (unsigned n = 1024;;) {{ {look} {done} if (--n) continue; n = 1024;"
         ' asm volatile("{.reg .u64 t; mov.u64 t, %%globaltimer; shr.u64 t, t, 20; cvt.u32.u64 %0, t;}" : "=r"(now) ::'
-        ' "memory"); if (!first) first = now;'
-        ' asm volatile("ld.relaxed.sys.global.v2.u32 {%0, %1}, [%2];" : "=r"(s), "=r"(limit)'
-        f' : "l"({alarm}) : "memory");'
-        " if (s || now - first > limit) { s = s ? 2 : 1; break; } }"
-        f" if (s) {{ {say} if (s == 1) {RAISE.format(alarm)} }}"
+        f' "memory"); if (!first) first = now; now -= first; {RAISED.format(alarm)}'
+        f' if (!s) {{ asm volatile("ld.relaxed.sys.global.u32 %0, [%1+4];" : "=r"(limit) : "l"({alarm}) : "memory");'
+        f" if (now <= limit) continue; }} {say} if (!s) {RAISE.format(alarm)} break; }}"
     )

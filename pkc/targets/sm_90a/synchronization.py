@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pkc.targets.instruction import Instruction
-from pkc.targets.sm_90a.inline_ptx import RAISE, asm, bounded, effect, guarded, report
+from pkc.targets.sm_90a.inline_ptx import RAISE, RAISED, asm, bounded, effect, guarded, report, words
 
 _TRY = (
     'asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\\n'
@@ -18,6 +18,22 @@ _LOOK_AT_8 = (
 )
 _ELEMENTS_OF_8 = "for (int i = 0; i < 4; ++i) a[i] = __byte_perm(w[2 * i], w[2 * i + 1], 0x5410);"
 _LOOK_AT_1 = 'asm volatile("ld.relaxed.sys.global.b32 %0, [%1];" : "=r"(w) : "l"(a) : "memory");'
+_LOOK_AT_COUNTER = 'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory");'
+_COUNTED = "if ((int)(v - (unsigned)b) >= 0) return;"
+
+
+def _spin_guarded(*, again: bool) -> str:
+    """Wait for a counter. It is looked at once more before a report is written, by ever fewer registers."""
+    say = (
+        _LOOK_AT_COUNTER,
+        _COUNTED,
+        report("d", "e", again=again),
+        words({3: "v", 4: "b", 5: "(int)a", 6: "0", 7: "0", 1: "f", 2: "g"}),
+        RAISED.format("c"),
+        words({0: "s ? 2 : 1"}),
+    )
+    return f"unsigned v; {guarded(_LOOK_AT_COUNTER, _COUNTED, 'c', ' '.join(say))}"
+
 
 SYNCHRONIZATION: tuple[Instruction, ...] = (
     # mbarrier (PTX ISA: Parallel Synchronization and Communication Instructions, mbarrier)
@@ -219,21 +235,22 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         "spin_guarded",
         ("i64", "index", "i64", "i64", "index", "index", "index"),
         None,
-        "unsigned v; "
-        + guarded(
-            'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory");',
-            "if ((int)(v - (unsigned)b) >= 0) return;",
-            "c",
-            report("d", "e", "s", "f", "g", "v", "b", "(int)a"),
-        ),
+        _spin_guarded(again=False),
         "until the counter at a is at least b, as long as the alarm at c allows, at which it looks once in 1024 looks;"
         " if it gives up, it says so as `report`(d, e, why, f, g, value, b, a) and `raise_alarm`(c)",
+    ),
+    Instruction(
+        "spin_guarded_in_task",
+        ("i64", "index", "i64", "i64", "index", "index", "index"),
+        None,
+        _spin_guarded(again=True),
+        "`spin_guarded` in a loop over tasks, which keeps nothing for a report",
     ),
     Instruction(
         "report",
         ("i64", *["index"] * 7),
         None,
-        report("a", "b", *"cdefgh"),
+        f"{report('a', 'b')} {words(dict(enumerate('cdefgh00')))}",
         "writes c (1: waited too long, 2: others did, 3: index), d, e, f, g, h: a report of this warp, of b in a CTA",
     ),
     Instruction("raise_alarm", ("i64",), None, RAISE.format("a"), "raises the alarm at a, for all ranks"),
