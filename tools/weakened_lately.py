@@ -328,5 +328,20 @@ LATELY = (
         "codegen/test_layouts.py",
         "not_awaited",
     ),
+    Mistake(
+        "blocks whose elements are reduced are divided anew",
+        "passes/analysis/division.py",
+        "if axis < tile_type(op.tile).rank - 1 else None",
+        "if axis < tile_type(op.tile).rank - 1 else []",
+        "check/test_division.py",
+    ),
+    Mistake(
+        "a store overtakes another one to its place",
+        "passes/roles/insert_fences.py",
+        "any(_is_there(op, other) for other in state.stored)",
+        "not op",
+        "check/test_checker.py",
+        "one_place",
+    ),
 )
 """For `tools.weakened`."""

@@ -57,8 +57,8 @@ class Happened:
         self._addresses: dict[Address, _Touched] = {}
         self._senders: dict[Counter, list[int]] = {}
         self._waiters: dict[Counter, list[int]] = {}
-        self._enough: dict[int, list[int]] = {}
-        """For each step that has waited, the first signals that together were enough."""
+        self._enough: dict[int, dict[Path, int]] = {}
+        """For each step that has waited, the first signals that together were enough: of each coroutine the last."""
         for number in range(len(steps)):
             self._add(number)
 
@@ -82,7 +82,7 @@ class Happened:
         for earlier in sorted(self._overtaken(step), reverse=True):
             if self._knows(clock, earlier):  # and so all that was enough for it
                 continue
-            if any(not self._knows(clock, sender) for sender in self._enough[earlier]):
+            if any(not self._knows(clock, sender) for sender in self._enough[earlier].values()):
                 self._follow(number, earlier)
         clock[path] = self.places[number]
         self._last[path] = number
@@ -108,12 +108,12 @@ class Happened:
         senders = self._senders.get(guard.counter, ())
         amounts = [self.steps[sender].amounts[guard.counter] for sender in senders]
         reached = guard.value - sum(amounts)
-        enough = self._enough[number] = list[int]()
+        enough = self._enough[number] = dict[Path, int]()
         for sender, amount in zip(senders, amounts, strict=True):
             if reached < guard.wanted:
-                enough.append(sender)
+                enough[self.paths[sender]] = sender
                 yield sender
-            elif any(not self.before(first, sender) for first in enough):
+            elif any(not self.before(first, sender) for first in enough.values()):
                 yield sender
             reached += amount
 
