@@ -1,5 +1,5 @@
 // Stores in packets: scratch memory of two halves on every rank, and a communicator that unpacks what all have sent.
-// RUN: pkc-opt %s -p pk-plan-overlap,pk-plan-packets,pk-stage-sums,pk-stage-packets --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-overlap,pk-straddle-shards,pk-plan-packets,pk-stage-sums,pk-stage-packets --split-input-file | filecheck %s
 
 // CHECK-LABEL: pk.kernel @gather
 // CHECK-SAME: %Y_packets: !pk.pgl<[2, M, N], bf16, replicate> {pk.name = "Y.packets", pk.scratch, pk.packets}
