@@ -184,3 +184,11 @@ def test_warpgroups_of_two_roles_wait_by_barriers_of_their_own(rows: int) -> Non
     names = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
     waits = [name for name in names if name.startswith("sync_") and name.endswith("_of_128")]
     assert len(set(waits)) == len(waits) == 2 * rows // 64
+
+
+@pytest.mark.parametrize(("name", "channels"), [("gemm", 0), ("gemm_fp8_blocks", 1), ("attention_dq", 2)])
+def test_threads_that_read_a_stage_wait_for_each_other_before_one_frees_it(name: str, channels: int) -> None:
+    """As the scales of rows, and L and delta; what only MMAs read is free when these have."""
+    kernel = compile_program(load_program(EXAMPLES / f"{name}.pk"), level="machine").kernel
+    instructions = [op for op in kernel.walk() if isinstance(op, InstructionOp)]
+    assert sum(op.instruction_name.data == "sync_warp" for op in instructions) == channels

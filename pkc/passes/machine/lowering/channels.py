@@ -10,8 +10,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
+from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.roles import AHEAD, AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import AnyMmaOp, ClipOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_async
 from pkc.passes.analysis.dependence import role_around, roles_around
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, first_warp, spare_barrier
@@ -217,10 +218,23 @@ def arrive_empty(role: WarpRole, channel: SSAValue, stage: SSAValue) -> None:
     if role.threads.one:
         emit.do("mbarrier_arrive", barrier)
         return
-    if role.threads.lanes is not None or role.threads.flat:  # what each thread has read by itself
+    consumed = (use.operation for use in channel.uses if isinstance(use.operation, ConsumeOp))
+    if any(_threads_read(tile) for op in consumed for tile in op.tiles):
         emit.do("sync_warp")
     with emit.when(emit.compare("eq", role.threads.lane, 0)):
         emit.do("mbarrier_arrive", barrier)
+
+
+def _threads_read(tile: SSAValue) -> bool:
+    """Whether each thread reads elements of a tile where it lies: MMAs do not, and stores end with a barrier."""
+    for use in tile.uses:
+        op = use.operation
+        if isinstance(op, TransposeOp | ClipOp):
+            if _threads_read(op.result):
+                return True
+        elif not isinstance(op, AnyMmaOp | StoreOp | AddToArrayOp | ScatterAddOp):
+            return True
+    return False
 
 
 def drain_loads(role: WarpRole) -> None:
