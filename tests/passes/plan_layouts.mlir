@@ -50,3 +50,18 @@ pk.kernel @product(%X: !pk.private<[64, 64], bf16> {pk.name = "X"}, %Y: !pk.priv
   %p = pk.mma %x, %x, %z : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
   pk.store %p, %Y[%n, %n : !pk.block<64 by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.private<[64, 64], f32>
 }
+
+// -----
+
+// Of panels of 128 bytes one box has all 64; of 512 bytes, 16 boxes have one each.
+// CHECK-LABEL: pk.kernel @long
+// CHECK-NOT:   flat
+pk.kernel @long(%X: !pk.private<[M, 4096], bf16> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] : !pk.block<M by 4>
+  %n = pk.block[%i] : !pk.block<4096 by 4096>
+  %x = pk.load %X[%m, %n : !pk.block<M by 4>, !pk.block<4096 by 4096>] : !pk.private<[M, 4096], bf16> -> !pk.tile<4x4096xbf16>
+  %w = pk.cast %x : !pk.tile<4x4096xbf16> -> !pk.tile<4x4096xf32>
+  %s = pk.row_sum %w : !pk.tile<4x4096xf32> -> !pk.tile<4xf32>
+  pk.store %s, %Y[%m : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+}
