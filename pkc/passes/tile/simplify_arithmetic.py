@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
@@ -14,6 +15,7 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
     op_type_rewrite_pattern,
 )
+from xdsl.rewriter import Rewriter
 
 from pkc.dialect.elementwise import AddOp, DivOp, ExpOp, MulOp, SteepExpOp, StepTanhOp, SubOp, TanhOp
 from pkc.dialect.reductions import RowMaxOp, RowSumOp
@@ -53,8 +55,9 @@ class SimplifyArithmetic(ModulePass):
     name = "pk-simplify-arithmetic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        patterns = GreedyRewritePatternApplier([StepOfTanh(), ExpBelowMaximum(), FoldPowersOfTwo()], ctx=ctx)
+        patterns = GreedyRewritePatternApplier([StepOfTanh(), FoldPowersOfTwo()], ctx=ctx)
         located_walker(patterns, clean=True).rewrite_module(op)
+        _steepen(op)
 
 
 class StepOfTanh(RewritePattern):
@@ -76,16 +79,28 @@ class StepOfTanh(RewritePattern):
                 return
 
 
-class ExpBelowMaximum(RewritePattern):
-    """e to the power x - rowmax(x), as in a softmax, by one power of two: two instructions where there are nine.
+def _steepen(module: ModuleOp) -> None:
+    """Compute e to the power x - rowmax(x), as in a softmax, by one power of two: two instructions where there are nine.
 
     That is off by |x - rowmax(x)| ulp more: of a sum of n such by ln n ulp at most, and rounding to 16 bits hides it.
     """
+    hidden: set[SSAValue] = set()  # what is only added up over rows, or multiplied and then rounded to 16 bits or fewer
+    for op in reversed(list(module.walk())):  # users first
+        if not isinstance(op, ExpOp | MulOp | DivOp) or not all(_hides(use, hidden) for use in op.result.uses):
+            continue
+        hidden.add(op.result)
+        if isinstance(op, ExpOp) and _is_below_maximum(op.tile):
+            Rewriter.replace_op(op, SteepExpOp(op.tile))
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: ExpOp, rewriter: PatternRewriter) -> None:
-        if _is_below_maximum(op.tile) and _is_summed_or_rounded(op.result):
-            rewriter.replace(op, SteepExpOp(op.tile))
+
+def _hides(use: Use, hidden: Set[SSAValue]) -> bool:
+    """Whether few more ulps of a tile are not seen in what a user of it makes of it."""
+    user = use.operation
+    if isinstance(user, CastOp):
+        return dtype_bytes(tile_type(user.result).element_type) < dtype_bytes(f32)
+    if isinstance(user, MulOp) or (isinstance(user, DivOp) and use.index == 0):
+        return user.result in hidden
+    return isinstance(user, RowSumOp)
 
 
 def _is_below_maximum(tile: SSAValue) -> bool:
@@ -94,20 +109,6 @@ def _is_below_maximum(tile: SSAValue) -> bool:
         return False
     greatest = tile.owner.rhs.owner.tile.owner
     return isinstance(greatest, RowMaxOp) and greatest.tile is tile.owner.lhs
-
-
-def _is_summed_or_rounded(tile: SSAValue) -> bool:
-    """Whether a tile is only added up over its rows, or multiplied and then rounded to 16 bits or fewer."""
-    for use in tile.uses:
-        user = use.operation
-        if isinstance(user, RowSumOp):
-            continue
-        if isinstance(user, CastOp) and dtype_bytes(tile_type(user.result).element_type) < dtype_bytes(f32):
-            continue
-        kept = isinstance(user, MulOp) or (isinstance(user, DivOp) and use.index == 0)
-        if not kept or not _is_summed_or_rounded(user.results[0]):
-            return False
-    return True
 
 
 class FoldPowersOfTwo(RewritePattern):
