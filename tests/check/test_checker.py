@@ -76,7 +76,8 @@ def test_a_protocol_that_is_written_out_is_launched_again(text: str) -> None:
     assert check_roles(roles, meaning, TRIALS[:12]) == []
 
 
-AGAIN = """
+AGAIN = {
+    "in one iteration": """
 kernel again(A: f32[M, N], Y: f32[M, N], Z: f32[M]):
     for m in tasks(blocks(M, 16)):
         t = zeros(f32, m)
@@ -86,12 +87,43 @@ kernel again(A: f32[M, N], Y: f32[M, N], Z: f32[M]):
             Y[m, n] = A[m, n] * 2.0
             Y[m, n] = A[m, n] + 1.0
         Z[m] = t + 1.0
-"""
+""",
+    "in two loops": """
+kernel again(A: f32[M, N], Y: f32[M, N]):
+    for m in tasks(blocks(M, 16)):
+        for n in blocks(N, 16):
+            Y[m, n] = A[m, n] * 2.0
+        for k in blocks(N, 16):
+            Y[m, k] = A[m, k] + 1.0
+""",
+    "in the same loop again": """
+kernel again(A: f32[M, N], Y: f32[M, N]):
+    for m in tasks(blocks(M, 16)):
+        for i in range(2):
+            for n in blocks(N, 16):
+                Y[m, n] = A[m, n] * 2.0
+""",
+    "before a loop": """
+kernel again(A: f32[M, N], Y: f32[M, N]):
+    for m in tasks(blocks(M, 16)):
+        for n in blocks(N, 32):
+            Y[m, n] = A[m, n] * 2.0
+            for k in blocks(N, 16):
+                Y[m, k] = A[m, k] + 1.0
+""",
+    "added to": """
+kernel again(A: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = A[m, n] * 2.0
+        store_add(Y[m, n], A[m, n])
+""",
+}
 
 
-def test_what_is_stored_to_one_place_comes_in_order() -> None:
+@pytest.mark.parametrize("form", AGAIN)
+def test_what_is_stored_to_one_place_comes_in_order(form: str) -> None:
     """A later store by TMA may overtake an earlier one that is on its way."""
-    program, dims = parse_text(Source("again.pk", AGAIN.lstrip())), {"M": 16, "N": 32}
+    program, dims = parse_text(Source("again.pk", AGAIN[form].lstrip())), {"M": 16, "N": 32}
     meaning = baseline_of(compile_program(program), ranks=1, dims=dims)
     assert check_roles(compile_program(program, level="roles"), meaning, TRIALS[:2]) == []
 

@@ -254,7 +254,7 @@ class _InFlight:
     """The channels whose stages stores read from."""
     loading: bool = False
     stored: frozenset[_Store] = frozenset()
-    """The stores, of this iteration of all that is around or to a place that is the same in each."""
+    """The stores, but for those of earlier iterations of a loop around that went to other places."""
 
     def __or__(self, other: _InFlight) -> _InFlight:
         loading, stored = self.loading or other.loading, self.stored | other.stored
@@ -305,11 +305,15 @@ class _Drains:
             state = _drained(state, drain)
         # What an iteration leaves in flight, the next one finds.
         state |= self._block(body, state, insert=False).of_iterations_before(body.args)
-        return state | self._block(body, state, insert=insert).of_iterations_before(body.args)
+        return state | self._block(body, state, insert=insert)
 
     def _once(self, loop: Operation, state: _InFlight) -> Iterator[DrainOp]:
-        """The drains that signals in a loop need only once: no iteration starts such accesses again."""
+        """The drains that are needed only once: signals in a loop that starts no such accesses again, and stores in one
+        to where stores before it go."""
         inside = list(loop.walk())
+        if any(_meets(op, state) for op in inside):
+            yield DrainOp(Drain.Full)
+            state = _drained(state, DrainOp(Drain.Full))
         begun = [self._begun(op) for op in inside]
         if any(isinstance(op, _SENT) for op in inside):
             if state.loading and not any(one.loading for one in begun):
@@ -332,7 +336,7 @@ class _Drains:
 
 
 def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
-    if isinstance(op, StoreOp) and any(_is_there(op, other) for other in state.stored):
+    if _meets(op, state):
         yield DrainOp(Drain.Full)
     if isinstance(op, _SENT) and not is_deferred(op) and not packed(op):
         if state.loading:
@@ -347,10 +351,24 @@ def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
         yield DrainOp(Drain.Read, _stores_since(op, op.kept))
 
 
-def _is_there(op: StoreOp, other: _Store) -> bool:
-    """Whether an earlier store in flight is surely to the place of this one, which has to be the last."""
-    alike = op.array is other.array and (op.rank is None) == (other.rank is None)
-    return alike and same_values([*op.operands[2:]], [*other.operands[2:]])
+def _meets(op: Operation, state: _InFlight) -> bool:
+    """Whether a store, which has to be the last, may go where one in flight goes; additions have no order."""
+    if not isinstance(op, StoreOp | AddToArrayOp):
+        return False
+    return any(
+        _may_be_there(op, other) for other in state.stored if isinstance(op, StoreOp) or isinstance(other, StoreOp)
+    )
+
+
+def _may_be_there(op: _Store, other: _Store) -> bool:
+    """Whether an earlier store may be to the place of this one: in one iteration, places are the same or apart."""
+    if op.array is not other.array or (op.rank is None) != (other.rank is None):
+        return False
+    return _loops(op) != _loops(other) or same_values([*op.operands[2:]], [*other.operands[2:]])
+
+
+def _loops(op: Operation) -> list[Operation]:
+    return [around for around in ancestors(op) if not isinstance(around, scf.IfOp)]
 
 
 def _iterations_left(op: SendDeferredOp) -> int:
