@@ -50,6 +50,23 @@ kernel k(X: f32[M, N], G: f32[N].replicate()):
         G[n] += s - rowmax(s)
 """
 _CASES = {"rows": _ROWS, "total": _TOTAL, "product": _PRODUCT, "within": _WITHIN}
+_GATHERED = {
+    "by a table along columns": """
+kernel k(X: f32[M, N], t: i32[M], Y: f32[M].replicate()):
+    for m in tasks(blocks(M, 8)):
+        Y[m] += X[m, t[m] % N]
+""",
+    "of blocks both ways": """
+kernel k(X: f32[M, N], t: i32[M], Y: f32[M, N].replicate()):
+    for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+        Y[m, n] += X[m, n] * X[m, t[m] % N]
+""",
+    "beside the block": """
+kernel k(X: f32[M, N], Y: f32[M, N].replicate()):
+    for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+        Y[m, n] += X[m, n] + X[m, n - 1]
+""",
+}
 
 
 def _compiled(text: str, level: str) -> Compiled:
@@ -74,3 +91,10 @@ def test_only_lists_that_no_result_shows_follow_the_owners(
     monkeypatch.setattr(straddle_shards, "divides_freely", lambda _: True)
     found = check_roles(_compiled(_CASES[name], "roles"), meaning, TRIALS[:1])
     assert {type(finding).__name__ for finding in found} == (set() if ranks == 1 else {"ResultDiffers"})
+
+
+@pytest.mark.parametrize("form", _GATHERED)
+def test_lists_of_what_tables_name_follow_the_owners(form: str) -> None:
+    text, dims = _GATHERED[form], {"M": 17, "N": 19}
+    meaning = baseline_of(_compiled(text, "tile"), ranks=3, dims=dims)
+    assert check_roles(_compiled(text, "roles"), meaning, TRIALS[:1]) == []

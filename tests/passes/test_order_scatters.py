@@ -192,6 +192,17 @@ def test_tasks_in_a_loop_are_not_repeated_for_the_tables() -> None:
     assert _said(IN_A_LOOP) == [f"rows are added to `O` one by one, in no order: {reason}"]
 
 
+WRITTEN = ROWS.format(y="f32[P, N], S: i32[P]", o="f32[T, N].shard(0)") + (
+    "    for p in tasks(blocks(P, 16)):\n        S[p] = rows[p]\n"
+    "        for n in blocks(N, 16):\n            O[S[p], n] += Y[p, n]\n"
+)
+
+
+def test_a_table_that_the_same_tasks_write_is_not_read_before_them() -> None:
+    reason = "the same tasks write what names the rows"
+    assert _said(WRITTEN) == [f"rows are added to `O` one by one, in no order: {reason}"]
+
+
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_has_no_order_says_why(reason: str) -> None:
     assert f"rows are added to `O` one by one, in no order: {reason}" in _said(REFUSED[reason])

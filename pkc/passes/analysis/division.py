@@ -88,13 +88,20 @@ def divides_freely(blocks: BlockList) -> bool:
 def _of_block(use: Use, block: BlockOp) -> list[Axis] | None:
     """The axes that go through a block where it is used; None if its length or number may be seen."""
     op = use.operation
-    if isinstance(op, LoadOp | GatherOp):
+    if isinstance(op, LoadOp):
         places = [index for index in op.indices if isinstance(index.type, BlockType)]
-        first = isinstance(op, GatherOp)
-        return [(op.result, first + at) for at, index in enumerate(places) if index is block.result]
+        return [(op.result, at) for at, index in enumerate(places) if index is block.result]
+    if isinstance(op, GatherOp):
+        return _of_gather(op, block.result, 0)
     if isinstance(op, PositionsOp):
         return None if op.zigzag else [(op.result, 0)]
     return [] if isinstance(op, StoreOp | AccumulateOp | ClipOp | IsWholeOp) else None
+
+
+def _of_gather(op: GatherOp, used: SSAValue, axis: int) -> list[Axis]:
+    """The axes of what is gathered that go along an axis of what names places in a dimension."""
+    named = zip(op.places, op.axes_of_places, strict=True)
+    return [(op.result, axes[axis]) for place, axes in named if place is used]
 
 
 def _of_tile(use: Use, axis: int, blocks: BlockList) -> list[Axis] | None:
@@ -112,7 +119,7 @@ def _of_tile(use: Use, axis: int, blocks: BlockList) -> list[Axis] | None:
         contracted = use.index < 2 and axis != use.index
         return None if contracted else [(op.result, axis)]
     if isinstance(op, GatherOp):
-        return [(op.result, 0)] if tile_type(op.rows).rank == 1 else None
+        return None if op.of_rows and tile_type(op.rows).rank > 1 else _of_gather(op, op.operands[use.index], axis)
     if isinstance(op, StoreOp | AccumulateOp):
         places = [index for index in op.indices if isinstance(index.type, BlockType)]
         return [] if places[axis] in [block.result for block in blocks.blocks] else None

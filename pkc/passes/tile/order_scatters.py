@@ -10,7 +10,7 @@ from xdsl.dialects.arith import ConstantOp, MaxSIOp
 from xdsl.dialects.builtin import IndexType, LocationAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import ScatterAccumulateOp, StoreOp, array_type
+from pkc.dialect.access import READING, ScatterAccumulateOp, StoreOp, array_type
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, RankOp
 from pkc.dialect.elementwise import CompareOp, SelectOp
@@ -131,6 +131,8 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> _Entries | str:
     conditions = _conditions(op)
     named = [op.rows, *([made.stop] if made.stop else []), *(condition for condition, _ in conditions)]
     columns, table = sources(op.indices), sources(named)
+    if any(_is_written(value.owner.array, top) for value in table if isinstance(value.owner, READING)):
+        return "the same tasks write what names the rows"
     indices = _indices(around)
     keys = [index for index in indices if index not in columns and index is not made.index]
     of_columns = zip(op.indices, array_type(op.array).dimensions[1:], strict=True)
@@ -213,6 +215,11 @@ def _comes_before(op: Operation, top: TasksOp) -> bool:
             return True
         around = parent
     return around is top or around.is_before_in_block(top)
+
+
+def _is_written(array: SSAValue, top: TasksOp) -> bool:
+    """Whether tasks do more with an array than read it."""
+    return any(top.is_ancestor(use.operation) and not isinstance(use.operation, READING) for use in array.uses)
 
 
 def _split(op: ScatterAccumulateOp) -> int:

@@ -80,7 +80,7 @@ class StepOfTanh(RewritePattern):
 
 
 def _steepen(module: ModuleOp) -> None:
-    """Compute e to the power x - rowmax(x), as in a softmax, by one power of two: two instructions where there are nine.
+    """Compute e to the power x - rowmax(x), as in a softmax, by one power of two: two instructions, not nine.
 
     That is off by |x - rowmax(x)| ulp more: of a sum of n such by ln n ulp at most, and rounding to 16 bits hides it.
     """
