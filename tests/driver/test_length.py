@@ -33,8 +33,22 @@ def _phases(count: int) -> str:
     return f"kernel k(A: f32[M], {arrays}):\n{lines}"
 
 
-def _calls(text: str) -> int:
-    """How many Python functions and generators are entered to make the roles of a kernel."""
+def _positions(count: int) -> str:
+    """Positions, of which each line takes those before it twice, along rows and along columns."""
+    lines = "        p = p + p\n" * count
+    tasks = f"    for q in tasks(blocks(S, 8)):\n        p = positions(q)\n{lines}"
+    return f"kernel k(X: f32[S, S], Y: f32[S, S]):\n{tasks}        Y[q, q] = where(p >= p.T, X[q, q], 0.0)\n"
+
+
+def _powers(count: int) -> str:
+    """The exponentials of a softmax, of which each line takes those before it twice."""
+    lines = "        e = e * e\n" * count
+    tasks = f"    for m in tasks(blocks(M, 8)):\n        x = X[m]\n        e = exp(x - rowmax(x))\n{lines}"
+    return f"kernel k(X: f32[M, 64], Y: bf16[M, 64]):\n{tasks}        Y[m] = cast(e, bf16)\n"
+
+
+def _calls(text: str, level: str) -> int:
+    """How many Python functions and generators are entered to make a level of a kernel."""
     program, count = parse_text(Source("k.pk", text)), 0
 
     def called(_frame: object, event: str, _arg: object) -> None:
@@ -44,7 +58,7 @@ def _calls(text: str) -> int:
     before = sys.getprofile()
     sys.setprofile(called)
     try:
-        compile_program(program, level="roles")
+        compile_program(program, level=level)
     finally:
         sys.setprofile(before)
     return count
@@ -52,5 +66,11 @@ def _calls(text: str) -> int:
 
 @pytest.mark.parametrize("program", [_stores, _loops, _phases])
 def test_twice_the_lines_take_about_twice_as_much(program: Callable[[int], str]) -> None:
-    few, more, most = (_calls(program(count)) for count in (2, 5, 8))
+    few, more, most = (_calls(program(count), "roles") for count in (2, 5, 8))
     assert most - more < 1.15 * (more - few)
+
+
+@pytest.mark.parametrize("program", [_positions, _powers])
+def test_what_lines_take_twice_is_not_looked_at_twice(program: Callable[[int], str]) -> None:
+    few, more, most = (_calls(program(count), "machine") for count in (2, 8, 14))
+    assert most - more < 2 * (more - few)

@@ -32,21 +32,33 @@ def is_view(op: Operation) -> bool:
 
 def behind_views(value: SSAValue) -> SSAValue:
     """What a value is a view of, or the value."""
-    while isinstance(value.owner, Operation) and is_view(value.owner) and value.owner.operands:
-        value = value.owner.operands[0]
+    given = False  # what positions follow from is a view, too
+    while isinstance(op := value.owner, Operation) and (given or is_view(op)) and op.operands:
+        given = _counts(op) or (given and isinstance(op, BroadcastOp))
+        value = op.operands[0]
     return value
 
 
 def is_of_positions(op: Operation) -> bool:
     """Whether integers of a tile follow from where they stand and from scalars by arithmetic of one instruction."""
-    return type(op) in _POSITIONS and tile_type(op.results[0]).element_type == i32 and all(map(_is_given, op.operands))
+    if not _counts(op):
+        return False
+    seen, todo = set[SSAValue](), list(op.operands)
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        made = value.owner
+        if isinstance(made, Operation) and (isinstance(made, BroadcastOp) or _counts(made)):
+            todo += made.operands
+        elif not isinstance(made, _MADE_WHERE_USED):
+            return False
+    return True
 
 
-def _is_given(value: SSAValue) -> bool:
-    op = value.owner
-    if isinstance(op, BroadcastOp):
-        return _is_given(op.tile)
-    return isinstance(op, Operation) and (isinstance(op, _MADE_WHERE_USED) or is_of_positions(op))
+def _counts(op: Operation) -> bool:
+    return type(op) in _POSITIONS and tile_type(op.results[0]).element_type == i32
 
 
 def is_elementwise(op: Operation) -> bool:

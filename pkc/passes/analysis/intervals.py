@@ -146,7 +146,8 @@ def _both(a: Formula, b: Formula) -> Formula:
 
 
 def _compared(op: CompareOp) -> Condition | None:
-    a, b = _interval(op.lhs), _interval(op.rhs)
+    known: dict[SSAValue, _Interval | None] = {}
+    a, b = _interval(op.lhs, known), _interval(op.rhs, known)
     if a is None or b is None:
         return None
     above, below = a.low - b.high, b.low - a.high  # neither is negative where a >= b, or a <= b, for all elements
@@ -164,8 +165,14 @@ def _compared(op: CompareOp) -> Condition | None:
             return Condition(equal, other) if kind is Predicate.Eq else Condition(other, equal)
 
 
-def _interval(tile: SSAValue) -> _Interval | None:
-    """Of a tile of i32 that positions and scalars decide."""
+def _interval(tile: SSAValue, known: dict[SSAValue, _Interval | None]) -> _Interval | None:
+    """Of a tile of i32 that positions and scalars decide; `known` are those of others."""
+    if tile not in known:
+        known[tile] = _made(tile, known)
+    return known[tile]
+
+
+def _made(tile: SSAValue, known: dict[SSAValue, _Interval | None]) -> _Interval | None:
     op = tile.owner
     if tile_type(tile).element_type != i32:
         return None
@@ -182,12 +189,12 @@ def _interval(tile: SSAValue) -> _Interval | None:
             scalar = Linear({op.scalar: 1})
             return _Interval(scalar, scalar)
         case BroadcastOp():
-            return _interval(op.tile)
+            return _interval(op.tile, known)
         case NegOp():
-            found = _interval(op.tile)
+            found = _interval(op.tile, known)
             return found and _Interval(-found.high, -found.low)
         case AddOp() | SubOp():
-            a, b = _interval(op.lhs), _interval(op.rhs)
+            a, b = _interval(op.lhs, known), _interval(op.rhs, known)
             if a is None or b is None:
                 return None
             if isinstance(op, AddOp):

@@ -12,6 +12,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.register_axes import lying_both_ways
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -59,9 +60,8 @@ def _part(op: BroadcastOp) -> None:
 
 def _repeats(tile: SSAValue) -> bool:
     """Whether a tile of one axis can be made again."""
-    op = tile.owner
-    makes = isinstance(op, _MAKES) and not isinstance(op, RowReduction)
-    return makes and isinstance(op, Operation) and all(_repeats(one) for one in op.operands if _is_row(one))
+    rows = [value for value in sources([tile]) if _is_row(value)]
+    return all(isinstance(row.owner, _MAKES) and not isinstance(row.owner, RowReduction) for row in rows)
 
 
 def _again(tile: SSAValue, made: dict[SSAValue, SSAValue]) -> SSAValue:

@@ -7,7 +7,7 @@ from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
@@ -68,10 +68,23 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
     elif isinstance(op, ClipOp):
         _clip(role, op)
     elif is_of_positions(op):
-        _lazy(role, op.results[0], of_elements(role, op))
+        _lazy(role, op.results[0], _once(of_elements(role, op)))
     else:
         return False
     return True
+
+
+def _once(make: Callable[[Emitter, SSAValue], SSAValue]) -> Callable[[Emitter, SSAValue], SSAValue]:
+    """Makes an element once for all of a block that ask for it one after the other."""
+    last: tuple[Block, SSAValue, SSAValue] | None = None
+
+    def at(emit: Emitter, index: SSAValue) -> SSAValue:
+        nonlocal last
+        if last is None or last[0] is not emit.block or last[1] is not index:
+            last = emit.block, index, make(emit, index)
+        return last[2]
+
+    return at
 
 
 def _lazy(role: WarpRole, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
