@@ -1,7 +1,7 @@
 """Calls that are like one that was checked, but for shapes, addresses and scalars.
 
 That call knows the mesh and which argument is which parameter. Arrays are checked by what tells calls apart
-(`pkc.runtime.arguments.fingerprint`); what does not fit is left to the checks that say why (`bind`).
+(`pkc.runtime.arguments.fingerprints`); what does not fit is left to the checks that say why (`bind`).
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _form(item: Any, like: tuple[bool, tuple[Any, ...]]) -> tuple[Sequence[int],
     """Shape and strides of an array with this fingerprint, if all else is as it was; those of a mesh have no gaps."""
     if like[0]:
         return (item.shape, None) if type(item) is Kind and _alike(item) == like else None
-    if type(item) is not tuple or item[0] or item[3:] != like[1]:
+    if type(item) is not tuple or item[3:] != like[1] or item[0]:
         return None
     found = cast("tuple[Any, ...]", item)
     return found[1], found[2]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from pkc import cache
 from pkc.dialect.blocks import Block
@@ -76,6 +76,8 @@ def _plain(step: Step) -> list[Any]:
             return ["raise", signal, indices, rank, value]
         case Reset(signal):
             return ["reset", signal]
+        case _:
+            assert_never(step)
 
 
 def _step(plain: list[Any]) -> Step:

@@ -73,3 +73,25 @@ pk.kernel @warps(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {thread
     pk.instruction "sync_warp"() : () -> ()
   } {role = "consumer", first_warp = 0 : i64}
 }
+
+// -----
+
+// Threads that have seen the stage filled leave the wait out, each for itself: as one warp, if one of them has not.
+// CHECK-LABEL: pk.kernel @ahead
+// CHECK: %[[ANY:.*]] = pk.instruction "any_of_warp"(%unknown)
+// CHECK-NEXT: scf.if %[[ANY]] {
+// CHECK: pk.instruction "mbarrier_wait_bounded_warp"
+pk.kernel @ahead() attributes {threads = 128 : i64, shared_bytes = 1024 : i64, machine = 1 : i64} {
+  %thread = pk.instruction "thread_number"() : () -> index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %low = arith.cmpi slt, %thread, %one : index
+  scf.if %low {
+    %seen = pk.instruction "mbarrier_test"(%zero, %one) : (index, index) -> index
+    %unknown = arith.cmpi eq, %seen, %zero : index
+    scf.if %unknown {
+      pk.instruction "mbarrier_wait"(%zero, %one) {awaits = "A", until = "filled"} : (index, index) -> ()
+    }
+    pk.instruction "sync_warp"() : () -> ()
+  } {role = "consumer", first_warp = 0 : i64}
+}

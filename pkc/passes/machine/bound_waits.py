@@ -14,6 +14,7 @@ from pkc.dialect.types import PrivateType
 from pkc.dialect.walks import walk
 from pkc.dialect.words import RANK, ROW
 from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.effects import only_reads
 from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine.check_indices import OUT_OF_RANGE
@@ -142,6 +143,8 @@ class _Wait:
 
     def _for_a_stage(self, emit: Emitter) -> None:
         name = "mbarrier_wait_bounded" if self.alone else "mbarrier_wait_bounded_warp"
+        if not self.alone and (branch := self._own_branch()) is not None:
+            branch.operands[0] = insert_before(branch, lambda emit: emit.value("any_of_warp", branch.cond))
         barrier, parity = self.op.arguments
         why = self._look(emit, name, barrier, parity, emit.launch_value("alarm")).results[0]
         with emit.when(emit.compare("ne", why, 0)):
@@ -153,6 +156,16 @@ class _Wait:
                 with emit.when(emit.compare("eq", lane, 0)):
                     self._report(emit, why, zero, zero, zero)
             emit.do("end_thread")
+
+    def _own_branch(self) -> scf.IfOp | None:
+        """The branch that threads take to wait, and for nothing else, each as it has seen the stage: it becomes one of
+        all threads of a warp, as the wait is."""
+        block = self.op.parent
+        branch = self.op.parent_op()
+        if block is None or not isinstance(branch, scf.IfOp):
+            return None
+        others = (op for op in block.ops if op is not self.op and not isinstance(op, scf.YieldOp))
+        return branch if all(map(only_reads, others)) else None
 
     def _for_counters(self, emit: Emitter, given_up: SSAValue | None) -> None:
         """One thread waits; if it gives up it ends, or sets a register that tells its whole warp to end."""
