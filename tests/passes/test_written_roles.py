@@ -34,3 +34,22 @@ def test_bits_are_those_of_the_tile_level(name: str, ranks: int) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_it_is_lowered(name: str, kind: str) -> None:
     compiled(WRITTEN[name].replace("f32[", f"{kind}["), "machine")
+
+
+COPIED = """
+kernel k(X: bf16[M, N], Y: bf16[M, N].symmetric(), done: signal[1]):
+    with role(consumer):
+        for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 8)):
+            for r in ring():
+                store(Y.at(r)[m, n], X[m, n])
+        signal_all(done[0], 1)
+        wait(done[0], ranks)
+"""
+
+
+def test_a_role_of_which_nothing_is_left() -> None:
+    """What only loads and stores is done by a loader and a storer; the CTAs that it waits for are theirs."""
+    compiled(COPIED, "machine")
+    assert not check_roles(
+        compiled(COPIED, "roles"), baseline_of(compiled(COPIED, "tile"), ranks=3, dims={"M": 50, "N": 20}), TRIALS[:2]
+    )

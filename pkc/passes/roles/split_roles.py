@@ -13,6 +13,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.coordinates import CtasOp
 from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
@@ -80,11 +81,22 @@ def _split(kernel: KernelOp, role_op: RoleOp) -> None:
         found = errors.UnorderedRole(span_of(error.signal.location), "signal", reason, hint, also=also)
         raise PkcError(found) from None
     channels = add_channels(kernel, found)
-    for role in _ORDER:
-        if any(role_of(op) is role for op in role_op.body.walk()):
-            add_role_op(role, found, channels, kernel, role_op)
+    parts = [
+        add_role_op(role, found, channels, kernel, role_op)
+        for role in _ORDER
+        if any(role_of(op) is role for op in role_op.body.walk())
+    ]
+    if parts and all(part.role != role_op.role for part in parts):
+        _rename(kernel, role_op.role, parts[0].role)
     role_op.detach()
     role_op.erase(safe_erase=False)
+
+
+def _rename(kernel: KernelOp, gone: RoleAttr, left: RoleAttr) -> None:
+    """Count the CTAs of a role of which nothing is left by another one of them."""
+    for op in kernel.walk():
+        if isinstance(op, CtasOp) and op.role == gone:
+            op.role = left
 
 
 def add_role_op(
