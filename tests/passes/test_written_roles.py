@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pkc.check.run import TRIALS, baseline_of, check_roles
@@ -53,3 +55,12 @@ def test_a_role_of_which_nothing_is_left() -> None:
     assert not check_roles(
         compiled(COPIED, "roles"), baseline_of(compiled(COPIED, "tile"), ranks=3, dims={"M": 50, "N": 20}), TRIALS[:2]
     )
+
+
+@pytest.mark.parametrize("name", ["sums in place", "maxima and minima"])
+def test_a_signal_behind_what_every_rank_gets(name: str) -> None:
+    """A loop over the ranks has an iteration, whose store ends after what it depends on."""
+    text = re.sub(r"role\(communicator[^)]*\)", "role(consumer)", WRITTEN[name])
+    compiled(text, "machine")
+    meaning = baseline_of(compiled(text, "tile"), ranks=2, dims={"M": 50, "N": 40})
+    assert not check_roles(compiled(text, "roles"), meaning, TRIALS[:2])

@@ -15,8 +15,11 @@ from xdsl.ir import Operation
 
 from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.coordinates import DimOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import RoleOp, TasksOp
+from pkc.dialect.scalars import constant_of
+from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.build import copy_of
 from pkc.passes.roles.assign_roles import ROLE, role_of
@@ -82,7 +85,17 @@ def _are_between(stores: Iterable[Operation], load: Operation, signal: Operation
             outer = around.parent
             todo += [] if outer in blocks else [outer]
             blocks.add(outer)
+        if isinstance(around, scf.ForOp) and _is_entered(around) and around.parent not in blocks:
+            todo.append(around.parent)
+            blocks.add(around.parent)
     return any(block is not None and (block.is_ancestor(load) or block.is_ancestor(signal)) for block in blocks)
+
+
+def _is_entered(loop: scf.ForOp) -> bool:
+    """Whether a loop has an iteration, whatever the sizes are: one for each rank, say."""
+    stop = loop.ub.owner
+    all_ranks = isinstance(stop, DimOp) and stop.dim.data == RANKS
+    return constant_of(loop.lb) == 0 and (all_ranks or (constant_of(loop.ub) or 0) > 0)
 
 
 def _is_consumed(load: Operation, signal: Operation) -> bool:
