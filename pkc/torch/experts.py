@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from pkc.routing import places, tables
 from pkc.torch import attending, fused, kernels, plain
 from pkc.torch.attending import as_kernels_read
-from pkc.torch.groups import place_of
+from pkc.torch.groups import Place, place_of
 from pkc.torch.launches import Launch, loaded
 from pkc.torch.operators import ranks_of
+from pkc.torch.routes import room, routes
 
 torch: Any = importlib.import_module("torch")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
@@ -20,9 +20,6 @@ MOE, MOE_BACKWARD = "moe_mlp", "moe_mlp_backward"
 _ROW = 8
 """Elements of 16 bits that TMA needs rows to be a multiple of."""
 
-_LEAST = 128
-"""Rows of an expert that there is room for at least; a power of two times as many where one gets more."""
-
 
 def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, group_name: str) -> Any:
     """The sum of what the chosen experts make of each token, `down(silu(gate(x)) * up(x))`, each times its weight.
@@ -30,39 +27,48 @@ def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, g
     `X` [tokens, hidden] are this rank's tokens, as many as on each other rank; `choices` [tokens, top] the experts of
     each, counted through all ranks, -1 for none; `weights` [tokens, top] are of f32. `gate` and `up` [experts of a
     rank, hidden, inner] and `down` [experts of a rank, inner, hidden] are this rank's experts. The tables of rows are
-    made on the host, from the choices of all ranks. Raises `ValueError` and `PkcError`.
+    made on the GPU, from the choices of all ranks, and have room for any. Raises `ValueError` and `PkcError`.
     """
     _check(X, choices, weights, gate, up, down)
     ranks = ranks_of(group_name)
-    whole = plain.gather(choices, 0, ranks, group_name)
     reason = _obstacle(X, choices, gate, ranks)
     if reason:
         if X.device.type == "cuda" and ranks > 1:
             fused.tell(MOE, reason)
-        return _by_matmuls(X, whole, plain.gather(weights, 0, ranks, group_name), (gate, up, down), ranks, group_name)
+        whole = (plain.gather(each, 0, ranks, group_name) for each in (choices, weights))
+        return _by_matmuls(X, *whole, (gate, up, down), ranks, group_name)
     place, rank = place_of(group_name), _c10d._resolve_process_group(group_name).rank()
-    tokens, hidden = X.shape
-    experts, _, inner = gate.shape
-    chosen, count = whole.cpu().numpy(), experts * ranks
-    most = int(tables(chosen, count, rank=rank, ranks=ranks, step=1).rows.shape[1])
-    room = max(_LEAST, 1 << (most - 1).bit_length())
-    mine = tables(chosen, count, rank=rank, ranks=ranks, step=room)
-    where = places(chosen, count, ranks=ranks, step=room)[:, rank * tokens : (rank + 1) * tokens]
-    shape, rows = (tokens * ranks, hidden), experts * room
-    key = MOE, X.dtype, shape, choices.shape[1], experts, inner, room
+    key = MOE, X.dtype, X.shape, choices.shape[1], gate.shape
     if key not in place.sizes:
-        arrays = place.array(shape, X.dtype, "shard", 0), place.array((rows, hidden), X.dtype, "symmetric", number=1)
-        dims = {"S": shape[0], "H": hidden, "R": rows, "E": experts, "K": choices.shape[1], "T": tokens, "N": inner}
-        program = kernels.example(MOE, str(X.dtype).removeprefix("torch."))
-        names = "rows", "count", "places", "weight", "gate", "up", "down", "O"
-        launch = Launch(loaded(place, program, dims, {"P": room}), names, dict(zip("XY", arrays, strict=True)))
-        place.sizes[key] = launch, arrays[0].tensor()
-    launch, shard = place.sizes[key]
-    made = [torch.from_numpy(table).to(X.device) for table in (mine.rows.reshape(-1), mine.count, where.copy())]
+        place.sizes[key] = _prepared(place, X, choices, gate, ranks)
+    shard, mine, whole, gather, launch = place.sizes[key]
+    mine.copy_(choices)
+    gather()
+    made = routes(whole, len(gate), rank=rank, ranks=ranks)
     out = torch.empty_like(X, memory_format=torch.contiguous_format)
     shard.copy_(X)
-    launch(*made, weights.t().contiguous(), *map(as_kernels_read, (gate, up, down)), out)
+    tables = made.rows, made.first, made.count, made.places, weights.t().contiguous()
+    launch(*tables, *map(as_kernels_read, (gate, up, down)), out)
     return out
+
+
+def _prepared(place: Place, X: Any, choices: Any, gate: Any, ranks: int) -> tuple[Any, ...]:
+    """This rank's shards of tokens and of choices, the choices of all ranks, the launch that gathers these, and that of
+    the experts."""
+    (tokens, hidden), top, (experts, _, inner) = X.shape, choices.shape[1], gate.shape
+    whole, rows = tokens * ranks, room(tokens * ranks, top, experts)
+    x, y = (
+        place.array((whole, hidden), X.dtype, "shard", 0),
+        place.array((rows, hidden), X.dtype, "symmetric", number=1),
+    )
+    chosen = place.array((whole, top), choices.dtype, "shard", 0, number=2)
+    gathered = place.array((whole, top), choices.dtype, "replicate", number=3)
+    loads = loaded(place, kernels.example("all_gather", "int32"), {"M": whole, "N": top})
+    gather = Launch(loads, (), {"X": chosen, "Y": gathered})
+    dims = {"S": whole, "H": hidden, "R": rows, "E": experts, "K": top, "T": tokens, "N": inner}
+    names = "rows", "first", "count", "places", "weight", "gate", "up", "down", "O"
+    launch = Launch(loaded(place, kernels.experts(str(X.dtype).removeprefix("torch.")), dims), names, {"X": x, "Y": y})
+    return x.tensor(), chosen.tensor(), gathered.tensor(), gather, launch
 
 
 def _obstacle(X: Any, choices: Any, gate: Any, ranks: int) -> str:

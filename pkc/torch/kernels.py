@@ -15,7 +15,11 @@ from pkc.location import Source
 TYPES = {"bfloat16": "bf16", "float16": "f16"}
 """Element types that the kernels multiply, by torch's names."""
 
+_MOVED = TYPES | {"int32": "i32"}
+"""Those that they move."""
+
 EXAMPLES = (
+    "all_gather",
     "attention_delta",
     "attention_dkdv",
     "attention_dq",
@@ -25,6 +29,13 @@ EXAMPLES = (
     "ulysses_attention",
 )
 """The examples that operators run; an installed package has these."""
+
+_PLACED = (
+    ("e * P", "first[e]"),
+    ("count: i32[E],", "first: i32[E], count: i32[E],"),
+    (", P: const = 1024", ""),
+)
+"""What of `moe_mlp` is otherwise where experts' rows lie one behind the other."""
 
 _FOLDERS = tuple(folder / "examples" for folder in Path(__file__).parents[1:3])
 """Where the examples are: in an installed package, and in a checkout."""
@@ -66,9 +77,22 @@ def matmul_reduce(dtype: str, *, transposed: bool, average: bool) -> Kernel:
 @functools.cache
 def example(name: str, dtype: str) -> Program:
     """The program of an example, for tensors of a type in place of bf16."""
+    return read_text(Source(f"{name}.pk", _text(name).replace("bf16", _MOVED[dtype])))
+
+
+@functools.cache
+def experts(dtype: str) -> Program:
+    """`moe_mlp` with the experts' rows one behind the other, from `first` [experts] on, in place of room for as many
+    rows for each."""
+    text = _text("moe_mlp").replace("bf16", TYPES[dtype])
+    for there, here in _PLACED:
+        text = text.replace(there, here)
+    return read_text(Source("moe_mlp.pk", text))
+
+
+def _text(name: str) -> str:
     path = next(folder / f"{name}.pk" for folder in _FOLDERS if folder.is_dir())
-    text = path.read_text(encoding="utf-8").replace("bf16", TYPES[dtype])
-    return read_text(Source(path.name, text))
+    return path.read_text(encoding="utf-8")
 
 
 def rows_of_schedule(rows: int) -> int:

@@ -6,6 +6,9 @@ import importlib
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from pkc import routing
 from tests.gpu.attention import in_float64, shard, whole
 from tests.gpu.calls import Failure
 from tests.gpu.operands import Job, all_refused
@@ -100,6 +103,68 @@ def _trained(job: Job, moe: Any, exact: dict[str, Any]) -> float:
         bound = 24 * job.rounding(torch.bfloat16) * other.abs().max()
         worst = max(worst, job.compared(one, other, bound))
     return worst
+
+
+def tabled(job: Job) -> str:
+    """The tables that the operator makes of choices, against those of `pkc.routing`."""
+    torch: Any = job.torch
+    made: Any = importlib.import_module("pkc.torch.routes")
+    random, count = np.random.default_rng(5), 0
+    for ranks, tokens, top, local in ((1, 40, 3, 2), (2, 8, 1, 1), (3, 100, 2, 4), (job.ranks, 2000, 8, 16)):
+        drawn = random.integers(-1, local * ranks, (tokens * ranks, top)).astype(np.int32)
+        for choices in (drawn, drawn * 0 - 1, drawn * 0 + local, np.repeat(drawn[:, :1], top, 1)):
+            most = routing.tables(choices, local * ranks, ranks=ranks).rows.shape[1]
+            where = routing.places(choices, local * ranks, ranks=ranks, step=most)
+            given = torch.from_numpy(choices).to(job.device)
+            each = [made.routes(given, local, rank=rank, ranks=ranks) for rank in range(ranks)]
+            first = np.stack([found.first.cpu().numpy() for found in each])
+            expert, row = np.divmod(where[..., 1], most)
+            where[..., 1] = np.where(where[..., 0] < 0, -1, first[where[..., 0], expert] + row)
+            for rank, found in enumerate(each):
+                own = routing.tables(choices, local * ranks, rank=rank, ranks=ranks)
+                rows = np.full(made.room(len(choices), top, local), -1, np.int32)
+                for number, start in enumerate(first[rank]):
+                    rows[start : start + own.count[number]] = own.rows[number, : own.count[number]]
+                back = where[:, rank * tokens : (rank + 1) * tokens]
+                pairs = (found.rows, rows), (found.count, own.count), (found.places, back)
+                if not all(np.array_equal(tensor.cpu().numpy(), table) for tensor, table in pairs):
+                    raise Failure(f"tables of rank {rank} of {ranks}, {top} of {local} experts each")
+                count += 1
+    return f"{count} tables"
+
+
+def routed_in_graphs(job: Job) -> str:
+    """A CUDA graph of a mixture of experts: replays give what calls give, on new tokens that choose others."""
+    torch = job.torch
+    if job.device == "cpu":
+        return "not on a CPU"
+    tokens, hidden, local, top = 96, 128, 2, 2
+    x = job.draw(80, tokens, hidden)[job.rank]
+    gate, up, down = (job.draw(seed, local, hidden, hidden)[job.rank] * hidden**-0.5 for seed in (81, 82, 83))
+    drawn = [job.draw(seed, tokens, local * job.ranks)[job.rank].float().topk(top, -1) for seed in (84, 85)]
+    weights, choices = drawn[0][0].softmax(-1), drawn[0][1].int()
+
+    def call() -> Any:
+        return job.operators.moe_mlp(x, choices, weights, gate, up, down, job.group)
+
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = call()
+    others = (drawn[1][1].int(), drawn[1][1].int() * 0 + 1, torch.where(drawn[0][1] % 2 == 0, drawn[0][1], -1).int())
+    for number, other in enumerate(others):
+        x.copy_(job.draw(86 + number, tokens, hidden)[job.rank])
+        choices.copy_(other)
+        expected = call().clone()
+        for _ in range(5):
+            graph.replay()
+        torch.cuda.synchronize()
+        if not torch.equal(out, expected):
+            raise Failure(f"a replay with choices {number} gives something else")
+    if not out.any():
+        raise Failure("tokens get nothing")
+    return f"{5 * len(others)} replays"
 
 
 def routed(job: Job) -> str:

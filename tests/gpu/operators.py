@@ -26,7 +26,7 @@ from tests.gpu.attention import asked, attended, attended_in_graphs, beside_each
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused
-from tests.gpu.layered import layered_attention, routed
+from tests.gpu.layered import layered_attention, routed, routed_in_graphs, tabled
 from tests.gpu.operands import Job, all_refused, layers, right_operands, summed
 
 LIMIT = 300
@@ -230,7 +230,9 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     attended_in_graphs,
     beside_each_other,
     layered_attention,
+    tabled,
     routed,
+    routed_in_graphs,
     same_bits,
     cost,
 )

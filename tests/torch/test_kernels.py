@@ -39,6 +39,7 @@ def test_kernels(kind: str, dtype: str, transposed: bool) -> None:
 
 def test_examples() -> None:
     """An installed package has those that operators run; each is read for both types."""
+    assert "i32" in str(KERNELS.example("all_gather", "int32"))
     packages = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
     included = packages["build"]["targets"]["wheel"]["force-include"]
     assert included == {f"examples/{name}.pk": f"pkc/examples/{name}.pk" for name in KERNELS.EXAMPLES}
@@ -48,6 +49,15 @@ def test_examples() -> None:
         types = {kind: str(KERNELS.example(name, kind)) for kind in KERNELS.TYPES}
         assert "bf16" in types["bfloat16"]
         assert "bf16" not in types["float16"]
+
+
+@pytest.mark.parametrize("kind", KERNELS.TYPES)
+def test_experts_one_behind_the_other(kind: str) -> None:
+    """No constant is left that says how many rows each has."""
+    text = str(KERNELS.experts(kind))
+    assert "bf16" in text or kind == "float16"
+    assert "'first'" in text
+    assert "'P'" not in text
 
 
 def test_attention_of_f16() -> None:
