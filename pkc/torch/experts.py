@@ -35,8 +35,8 @@ def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, g
     if reason:
         if X.device.type == "cuda" and ranks > 1:
             fused.tell(MOE, reason)
-        whole = (plain.gather(each, 0, ranks, group_name) for each in (choices, weights))
-        return _by_matmuls(X, *whole, (gate, up, down), ranks, group_name)
+        chosen, by = (plain.gather(each, 0, ranks, group_name) for each in (choices, weights))
+        return _by_matmuls(X, chosen, by, (gate, up, down), ranks, group_name)
     place, rank = place_of(group_name), _c10d._resolve_process_group(group_name).rank()
     key = MOE, X.dtype, X.shape, choices.shape[1], gate.shape
     if key not in place.sizes:

@@ -43,8 +43,9 @@ def routes(choices: Any, local: int, *, rank: int, ranks: int) -> Routes:
     expert = choices.reshape(-1).long()
     chosen = (expert >= 0) & (expert < experts)
     turn = (place // (top * shard) - expert // local) % ranks
-    keys, order = torch.where(chosen, expert * ranks + turn, experts * ranks).sort(stable=True)
-    ends = torch.searchsorted(keys, torch.arange(experts + 1, device=keys.device) * ranks)
+    keys, order = torch.where(chosen, expert * ranks + turn, experts * ranks).int().sort(stable=True)
+    begins = torch.arange(0, (experts + 1) * ranks, ranks, device=keys.device, dtype=torch.int32)
+    ends = torch.searchsorted(keys, begins)
     count = ends.diff()
     blocks = ((count + BLOCK - 1) // BLOCK * BLOCK).view(ranks, local)
     first = (blocks.cumsum(1) - blocks).view(-1)
@@ -57,4 +58,5 @@ def routes(choices: Any, local: int, *, rank: int, ranks: int) -> Routes:
     found = torch.stack([torch.where(chosen, expert // local, -1), torch.where(chosen, row, -1)], 1)
     own = found.view(ranks, shard, top, 2)[rank].transpose(0, 1)
     experts_of = slice(rank * local, (rank + 1) * local)
-    return Routes(rows[:size], *(each[experts_of].int() for each in (first, count)), own.int().contiguous())
+    begin, many = first[experts_of].int(), count[experts_of].int()
+    return Routes(rows[:size], begin, many, own.int().contiguous())

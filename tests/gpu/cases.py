@@ -218,6 +218,11 @@ def _inference() -> Iterator[Case]:
     """Norms and losses over ranks, at rows as long as models have them, and in pieces."""
     for path in sorted((EXAMPLES / "inference").glob("*.pk")):
         text = path.read_text(encoding="utf-8")
+        if path.stem == "route":
+            for experts in (8, 60, 256):
+                tokens: Sizes = lambda ranks: [{"T": 1, "K": 1}, {"T": 200, "K": 8}]  # noqa: E731
+                yield Case(f"inference route E={experts}", text, tokens, constants={"E": experts}, alone=True)
+            continue
         found = re.search(r"(\w): const", text)
         length = found[1] if found else ""
         few, more = {"M": 9, "N": 264, "K": 136, "V": 264, "H": 264, "T": 37}, lengths.LARGE | {"M": 200, "T": 128}
