@@ -13,6 +13,29 @@ EXPERTS, TOP, CAPACITY = 3, 2, 128
 
 ROUTINGS = ("nobody", "one expert", "the same twice", "some none")
 
+SUMS = {
+    "parts of a table": """
+kernel k(Y: f32[M, N], rows: i32[M], ends: i32[S], O: f32[T, N].shard(0)):
+    for s in tasks(S - 1):
+        for m, n in tasks(blocks(M, 16, start=ends[s], stop=ends[s + 1]), blocks(N, 16)):
+            O[rows[m], n] += Y[m, n]
+""",
+    "two statements of a task": """
+kernel k(Y: f32[M, N], rows: i32[M], O: f32[T, N].shard(0)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        O[rows[m], n] += Y[m, n]
+        O[rows[m] - 1, n] += Y[m, n] * 3.0
+""",
+    "two tasks": """
+kernel k(Y: f32[M, N], rows: i32[M], O: f32[T, N].shard(0)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        O[rows[m], n] += Y[m, n]
+    for m, n in tasks(blocks(M, 32), blocks(N, 16)):
+        O[rows[m] - 1, n] += Y[m, n] * 3.0
+""",
+}
+"""Sums into rows of tables that are listed in parts, and of several statements."""
+
 
 def choices(routing_name: str, tokens: int, ranks: int) -> routing.Integers:
     """What the tokens of all ranks choose: `[tokens, TOP]`."""

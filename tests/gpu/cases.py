@@ -289,10 +289,13 @@ def _by_tables() -> Iterator[Case]:
     text = (EXAMPLES / "moe_dispatch_gemm.pk").read_text(encoding="utf-8")
     private = text.replace("X: bf16[T, H].shard(0)", "X: bf16[T, H]")
     named = text.replace(".shard(0)", ".symmetric()").replace("rows: i32[E, P]", "rows: i32[E, P, 2]")
+    for name, added in routed.SUMS.items():
+        yield Case(f"sums of {name}", added, lengths.summed)
     anyhow = {"deterministic": "False"}
     combine = (EXAMPLES / "moe_combine.pk").read_text(encoding="utf-8")
     forms = {
         "f16": combine.replace("bf16", "f16"),
+        "e4m3": combine.replace("bf16", "e4m3").replace("Y[e, p, n]", "cast(Y[e, p, n], f32)"),
         "f32": combine.replace("bf16", "f32"),
         "replicated": combine.replace(".shard(0)", ".replicate()"),
         "columns": combine.replace(".shard(0)", ".shard(1)"),
@@ -301,6 +304,8 @@ def _by_tables() -> Iterator[Case]:
         said = " deterministic=False" * bool(order)
         yield Case(f"moe_combine{said}", "moe_combine", lengths.combined, order)
         for form, text in forms.items():
+            if form == "e4m3" and order:
+                continue  # no atomic addition has 8 bits
             settings = order | ({"tile_N": "64"} if form == "f32" else {})
             yield Case(f"moe_combine {form}{said}", text, lengths.few(lengths.combined), settings)
     for form, text in COMBINED.items():

@@ -163,6 +163,11 @@ def combined(ranks: int) -> Sequence[Dims]:
     return [{"T": dims["T"], "E": dims["E"], "P": up(dims["P"], 4), "N": dims["N"]} for dims in experts(ranks)]
 
 
+def summed(ranks: int) -> Sequence[Dims]:
+    """Entries of tables, rows that they name, their columns, ends of parts."""
+    return [dict(zip("MTNS", dims, strict=True)) for dims in ((1, 1, 8, 2), (70, 61 * ranks + 5, 72, 4))]
+
+
 def routed(example: str) -> Sizes:
     """The sizes that go with tables at their limits."""
     return lambda ranks: [tables.dims(example, ranks)]

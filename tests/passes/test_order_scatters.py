@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import ml_dtypes
@@ -21,6 +22,7 @@ from pkc.location import Source
 from pkc.sim.run import simulate
 from pkc.targets import DEFAULT
 from pkc.targets.target import target_of
+from tests.routed import SUMS
 
 COMBINE = """
 kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{layout}):
@@ -36,7 +38,7 @@ kernel k(Y: {kind}[E, P, N], rows: i32[E, P], count: i32[E], O: {kind}[T, N].{la
 """
 E, P, N, T = 2, 20, 24, 70
 DIMS = {"E": E, "P": P, "N": N, "T": T}
-NUMPY = {"bf16": ml_dtypes.bfloat16, "f32": np.float32}
+NUMPY = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "e4m3": ml_dtypes.float8_e4m3fn}
 
 
 def tables(case: str, ranks: int) -> tuple[Any, Any]:
@@ -128,6 +130,37 @@ def test_loops_and_branches(form: str, ranks: int) -> None:
     check(HEAD + NESTED[form].lstrip("\n"), "drawn", ranks, "f32", "shard(0)", added)
 
 
+def test_elements_of_eight_bits() -> None:
+    """Added in f32, rounded once, as wider ones."""
+    check(COMBINE, "repeated", 2, "e4m3", "shard(0)")
+
+
+@pytest.mark.parametrize("form", SUMS)
+def test_parts_and_several_statements(form: str) -> None:
+    """Parts that overlap, and one that is empty, count as often as they are listed; statements are in their order."""
+    ranks, length, rng = 2, 50, np.random.default_rng(6)
+    rows = rng.integers(-1, T, (ranks, length)).astype(np.int32)
+    values = rng.standard_normal((ranks, length, N), dtype=np.float32)
+    ends = np.array([[3, 30, 17, 17, 50], [0, 50, 1, 2, 7]], np.int32)
+    given = {"Y": values, "rows": rows} | ({"ends": ends} if "ends" in SUMS[form] else {})
+    total = np.zeros((T, N), np.float32)
+    for rank in range(ranks):
+        each = [(rows[rank, m], values[rank, m]) for m in range(length)]
+        if "ends" in given:
+            listed = [entry for start, stop in pairwise(ends[rank].tolist()) for entry in each[start:stop]]
+        else:
+            listed = each + [(row - 1, value * np.float32(3)) for row, value in each]
+        for row, value in listed:
+            if row >= 0:
+                total[row] += value
+    program = parse_text(Source("k.pk", SUMS[form].lstrip()))
+    dims = {"M": length, "N": N, "T": T} | ({"S": 5} if "ends" in given else {})
+    for level in ("tile", "roles"):
+        module = compile_program(program, level=level).module  # pyright: ignore[reportArgumentType]
+        found = simulate(module, ranks=ranks, dims=dims, inputs=given)["O"]
+        assert found.tobytes() == total.tobytes(), level
+
+
 def test_a_rank_without_rows_reads_the_table() -> None:
     """Else the next launch would store another one over it, unread."""
     program, schedule = parse_text(Source("k.pk", COMBINE.format(kind="f32", layout="shard(0)").lstrip())), {}
@@ -157,13 +190,18 @@ REFUSED = {
     "the blocks of the table are not known": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
     + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        r = rows[p]\n"
     + "        if start(p) > 0:\n            r = rows[p] + 1\n        O[r, n] += Y[p, n]\n",
-    "its elements have 8 bits": ROWS.format(y="e4m3[P, N]", o="e4m3[T, N].shard(0)")
-    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
-    "the array is used by another statement, too": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    "the array is used by another statement, too": ROWS.format(y="f32[P, N], Z: f32[T, N]", o="f32[T, N].shard(0)")
     + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
-    + "        O[rows[p], n] += Y[p, n]\n        O[rows[p] - 1, n] += Y[p, n]\n",
-    "the blocks of the table are not those from its beginning on": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
-    + "    for p, n in tasks(blocks(P, 16, start=rows[0]), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
+    + "        O[rows[p], n] += Y[p, n]\n    for t, n in tasks(blocks(T, 16), blocks(N, 16)):\n"
+    + "        O[t, n] += Z[t, n]\n    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
+    + "        O[rows[p], n] += Y[p, n]\n",
+    "other statements add to the array, by tables of other dimensions": ROWS.format(
+        y="f32[P, N], other: i32[Q], Z: f32[Q, N]", o="f32[T, N].shard(0)"
+    )
+    + "    for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n"
+    + "    for q, n in tasks(blocks(Q, 16), blocks(N, 16)):\n        O[other[q], n] += Z[q, n]\n",
+    "the blocks of the table are not known to be all": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
+    + "    for p, n in tasks(blocks(P, 16, of=0), blocks(N, 16)):\n        O[rows[p], n] += Y[p, n]\n",
     "some columns of a row may get no contribution": ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)")
     + "    for p, n in tasks(blocks(P, 16), blocks(N, 16, stop=rows[0])):\n        O[rows[p], n] += Y[p, n]\n",
     "which rows are added to differs from column to column": ROWS.format(y="f32[P, H, N]", o="f32[T, H, N].shard(0)")

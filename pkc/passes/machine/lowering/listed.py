@@ -22,10 +22,10 @@ from pkc.targets.layout import CHUNK, NEIGHBOURS
 
 def sum_rows(role: WarpRole, op: SumRowsOp) -> None:
     """Each thread adds up 16 bytes of 16-bit elements at once, or as many elements of 32 bits, where rows begin and end
-    at multiples of that; else single elements."""
+    at multiples of that; else single elements, and those of 8 bits."""
     emit = role.emit
     last, kind = role.blocks[op.indices[-1]], array_type(op.array)
-    if last.extent % NEIGHBOURS or len(op.indices) == 1:
+    if last.extent % NEIGHBOURS or len(op.indices) == 1 or dtype_bytes(kind.element_type) == 1:
         _sum(role, op, 1)
         return
     ends = (role.dims.extent(kind.dimensions[-1]), role.dims.row_length(kind), role.dims.valid(last))

@@ -1,0 +1,192 @@
+"""Which entries of a table say where a sum into rows that it names goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp, SubiOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from pkc.dialect.access import READING, ScatterAccumulateOp, array_type
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import Dim, PGLType
+from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.covering import covers
+from pkc.passes.analysis.dependence import ancestors, sources, task_count
+from pkc.passes.build import is_constant
+from pkc.passes.program_slices import CannotCopyError, copy_value
+from pkc.passes.splits import split_of
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Which entry of the table a row of a tile is: the numbers of tasks and iterations, the block of the tile's rows,
+    and the dimensions of both; what must hold, or must not, for it to be added; `partial` are the keys that do not go
+    through all of their dimension, `split` is the dimension by which ranks share the array, `top` the tasks of the
+    phase."""
+
+    keys: list[SSAValue]
+    dims: list[Dim]
+    block: BlockOp
+    conditions: list[tuple[SSAValue, bool]]
+    partial: list[SSAValue]
+    split: int
+    top: TasksOp
+
+    @property
+    def indices(self) -> list[SSAValue]:
+        return [*self.keys, self.block.result]
+
+
+def entries_of(kernel: KernelOp, ops: Sequence[ScatterAccumulateOp]) -> list[Entries] | str:
+    """What says which entry of its table a row of each statement is that adds to one array; or why pkc cannot tell."""
+    found: list[Entries] = []
+    for op in ops:
+        entries = _read(kernel, op)
+        if isinstance(entries, str):
+            return entries
+        found.append(entries)
+    if any(_comes_before(use.operation, found[-1].top) for use in ops[0].array.uses if use.operation not in ops):
+        return "the array is used by another statement, too"
+    if any(entries.dims != found[0].dims for entries in found):
+        return "other statements add to the array, by tables of other dimensions"
+    return found
+
+
+def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
+    """What says which entry of its table a row of one statement is; or why pkc cannot tell."""
+    if kernel.roles:
+        return "an author says when a role adds"
+    around = [*ancestors(op)]
+    if not around or not isinstance(top := around[-1], TasksOp):
+        return "its tasks stand in a loop or branch"
+    block = block_of_axis(op.rows, 0)
+    if block is None or not isinstance(block.owner, BlockOp):
+        return "the blocks of the table are not known"
+    made = block.owner
+    if made.shard is not None or made.sharded is not None:
+        return "the blocks of the table are not known to be all"
+    conditions = _conditions(op)
+    bounds = [bound for bound in (made.start, made.stop) if bound is not None]
+    named = [op.rows, *bounds, *(condition for condition, _ in conditions)]
+    columns, table = sources(op.indices), sources(named)
+    if any(_is_written(value.owner.array, top) for value in table if isinstance(value.owner, READING)):
+        return "the same tasks write what names the rows"
+    indices = _indices(around)
+    keys = [index for index in indices if index not in columns and index is not made.index]
+    of_columns = zip(op.indices, array_type(op.array).dimensions[1:], strict=True)
+    if not all(covers(index, dim, _times) for index, dim in of_columns):
+        return "some columns of a row may get no contribution"
+    if any(index in columns and index in table for index in indices):
+        return "which rows are added to differs from column to column"
+    if not _is_copied(named, [*indices, block]):
+        return "the table comes out of a loop or branch"
+    if not _all_blocks(made):
+        return "the blocks of the table are not known to be all"
+    dims = [_extent(index) for index in keys]
+    known = [dim for dim in dims if dim is not None]
+    if len(known) < len(dims):
+        return "the number of tasks is not that of a dimension"
+    partial = [key for key in keys if isinstance(count_of(key).owner, SubiOp)]
+    return Entries(keys, [*known, block_type(block).of], made, conditions, partial, _split(op), top)
+
+
+def _indices(around: Sequence[Operation]) -> list[SSAValue]:
+    """The numbers of tasks and iterations that operations have, of which each is in the next."""
+    found: list[SSAValue] = []
+    for op in reversed(around):
+        if isinstance(op, TasksOp):
+            found += op.body.block.args
+        elif isinstance(op, scf.ForOp):
+            found.append(op.body.block.args[0])
+    return found
+
+
+def _conditions(op: Operation) -> list[tuple[SSAValue, bool]]:
+    """What must hold, or must not, for an operation to be reached by the tasks and loops around it."""
+    inside = zip([op, *ancestors(op)], ancestors(op), strict=False)
+    return [
+        (around.cond, inner.parent is around.true_region.block)
+        for inner, around in inside
+        if isinstance(around, scf.IfOp)
+    ]
+
+
+def _times(index: SSAValue) -> SSAValue | None:
+    """How many values the number of a task takes, or of an iteration, from 0 up; None if that is not known."""
+    loop = index.owner.parent_op() if isinstance(index, BlockArgument) else None
+    if not isinstance(index, BlockArgument) or not isinstance(loop, scf.ForOp):
+        return task_count(index)
+    whole = index.index == 0 and split_of(loop) is None
+    return loop.ub if whole and is_constant(loop.lb, 0) and is_constant(loop.step, 1) else None
+
+
+def count_of(key: SSAValue) -> SSAValue:
+    """How many values a key takes."""
+    count = _times(key)
+    assert count is not None
+    return count
+
+
+def _all_blocks(made: BlockOp) -> bool:
+    """Whether tasks or a loop have a block for each number of its list."""
+    kind, listed = block_type(made.result), _times(made.index)
+    count = None if listed is None else listed.owner
+    return kind.of == kind.extent or (isinstance(count, BlockCountOp) and count.block == kind)
+
+
+def _is_copied(values: Sequence[SSAValue], given: Sequence[SSAValue]) -> bool:
+    """Whether other tasks can compute values, too, if they are given some."""
+    scratch, known = Block(), dict(zip(given, given, strict=True))
+    try:
+        for value in values:
+            copy_value(scratch, value, known)
+    except CannotCopyError:
+        return False
+    finally:
+        scratch.erase()
+    return True
+
+
+def _comes_before(op: Operation, top: TasksOp) -> bool:
+    """Whether an operation belongs to the phase of some tasks, or to an earlier one."""
+    around: Operation = op
+    while around.parent is not top.parent:
+        parent = around.parent_op()
+        if parent is None:
+            return True
+        around = parent
+    return around is top or around.is_before_in_block(top)
+
+
+def _is_written(array: SSAValue, top: TasksOp) -> bool:
+    """Whether tasks do more with an array than read it."""
+    return any(top.is_ancestor(use.operation) and not isinstance(use.operation, READING) for use in array.uses)
+
+
+def _split(op: ScatterAccumulateOp) -> int:
+    """The dimension by which ranks share the sums: the sharded one, else the first that is no constant, else rows."""
+    kind = array_type(op.array)
+    if isinstance(kind, PGLType) and kind.shard_dim is not None:
+        return kind.shard_dim
+    return next((place for place, dim in enumerate(kind.dimensions) if isinstance(dim, str)), 0)
+
+
+def _extent(index: SSAValue) -> Dim | None:
+    """The dimension, or the constant, that a task index goes through, or all but some of; None if it is neither."""
+    count = _times(index)
+    made = None if count is None else count.owner
+    if isinstance(made, SubiOp) and (constant_of(made.rhs) or 0) > 0 and isinstance(made.lhs.owner, DimOp):
+        made = made.lhs.owner
+    if isinstance(made, DimOp):
+        return made.dim.data
+    if isinstance(made, ConstantOp):
+        return constant_of(made.result)
+    if isinstance(made, BlockCountOp) and not made.operands and made.sharded is None and made.block.extent == 1:
+        return made.block.of
+    return None
