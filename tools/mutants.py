@@ -64,6 +64,7 @@ SIZES: dict[str, dict[str, int]] = {
     "all_reduce_rmsnorm": {"M": 20},
     "embedding": {"V": 50, "H": 1030, "T": 40},
     "gemm_rs_rmsnorm": {"M": 400, "K": 75},
+    "route": {"T": 70, "K": 3},
     "vocab_cross_entropy": {"M": 7},
     "vocab_cross_entropy_backward": {"M": 40, "V": 520},
 }
@@ -81,6 +82,7 @@ CONSTANTS: dict[str, dict[str, Number]] = {
     "ag_rmsnorm_gemm": {"K": 640},  # two flags for each row of blocks
     "all_reduce_rmsnorm": {"H": 128},
     "gemm_rs_rmsnorm": {"N": 256},
+    "route": {"E": 20},
     "vocab_cross_entropy": {"V": 64},
 }
 """Those that small instances need, or that save time."""

@@ -22,6 +22,7 @@ _BROWN = ("#8a6d3b", "v", 26)
 
 LOOKS = {
     "pkc": _OURS,
+    "pkc_derived": _BLUE,
     "cublas": _GREY,
     "cublas_nccl": _GREY,
     "cublas_one_shot": _BLUE,

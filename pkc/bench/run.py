@@ -17,8 +17,8 @@ from pkc.bench.peers.contest import WARMUP, Entrant, Step
 from pkc.bench.peers.problem import ALONE, Case, Problem, alone_ms, field
 from pkc.bench.peers.ranks import Job
 from pkc.bench.peers.timing import Hung
-from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
-from pkc.bench.tables import WRITTEN, table
+from pkc.bench.suite import Entry, Machine, limit_ms, link_ms, machine, suite
+from pkc.bench.tables import DERIVED, WRITTEN, table
 from pkc.codegen.artifact import Artifact
 from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError
@@ -144,7 +144,7 @@ class _Run:
                 "link_bytes": problem.link_bytes,
                 "link_gbps": rate,
                 "link_ms": link,
-                "limit_ms": None if alone is None else max(alone, link or 0.0),
+                "limit_ms": limit_ms(problem, known, alone, link),
                 "published_ms": known.published_ms(self._entry.kernel, problem) if known else None,
                 "schedule": dict(self._request.schedule),
                 "sm_mhz": clocks,
@@ -176,15 +176,25 @@ class _Run:
         ]
         if not self._request.quick and problem.ranks > 1:
             built += self._written(_Source(WRITTEN, self._program, self._entry, given, writes=True), case, mesh)
-        beside = Path(self._request.path).parent / (self._entry.alone or "")
-        if alone and beside.is_file() and not self._request.quick:
-            program = load_program(beside)
-            entry = entry_of(program.kernels[0].name)
-            built.append(self._build(_Source("pkc_alone", program, entry, {}), alone, mesh))
+        if not self._request.quick:
+            beside = [("pkc_alone", self._entry.alone, alone), (DERIVED, self._entry.derived, [case])]
+            built += [
+                self._build(source, cases, mesh)
+                for name, file, cases in beside
+                if file and cases and (source := self._beside(name, file)) is not None
+            ]
         broken |= {name: {"error": error} for name, error in built if isinstance(error, str)}
         ready = [entrant for _, entrant in built if isinstance(entrant, Entrant)]
         others = [peer for peer in field(case, alone) if peer.name in ALONE or not self._request.quick]
         return [*others, *ready]
+
+    def _beside(self, name: str, file: str) -> _Source | None:
+        """The kernel of a file beside this one's, if it is there."""
+        path = Path(self._request.path).parent / file
+        if not path.is_file():
+            return None
+        program = load_program(path)
+        return _Source(name, program, entry_of(program.kernels[0].name), {})
 
     def _written(self, source: _Source, case: Case, mesh: Mesh) -> list[tuple[str, Entrant | str]]:
         """The kernel with its operands written into the symmetric heap each time, if it has some there."""

@@ -57,6 +57,7 @@ class Entry:
     result: str
     sizes: str
     alone: str | None
+    derived: str | None
 
     def problems(self, sizes: str | None, ranks: int) -> list[Problem]:
         """The problems of a list of sizes, such as `4096,16x8192x8192`; without, of the suite's. Raises `PkcError`."""
@@ -77,7 +78,7 @@ def suite() -> dict[str, Entry]:
 
 
 def _entry(name: str, values: Mapping[str, Any]) -> Entry:
-    given: dict[str, Any] = {"alone": None, **values}
+    given: dict[str, Any] = {"alone": None, "derived": None, **values}
     return Entry(kernel=name, operands=tuple(given.pop("operands")), **given)
 
 
@@ -89,10 +90,13 @@ def fitted() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 @dataclass(frozen=True)
 class Machine:
-    """Measured rates in GB/s by number of ranks and kind of transfer, and times in ms by kernel and size."""
+    """Measured rates: of matmuls in TFLOP/s, of memory in GB/s, of links in GB/s by number of ranks and kind of
+    transfer; and times in ms by kernel and size."""
 
     gpu: str
     source: str
+    matmul: float
+    memory: float
     links: Mapping[int, Mapping[str, float]]
     published: Mapping[str, Mapping[int, float]]
 
@@ -126,12 +130,23 @@ def _machine(values: Mapping[str, Any]) -> Machine:
         kernel: {int(size): milliseconds for size, milliseconds in times.items()}
         for kernel, times in values.get(PUBLISHED, {}).items()
     }
-    return Machine(values["gpu"], values["source"], links, published)
+    return Machine(values["gpu"], values["source"], values["matmul"], values["memory"], links, published)
 
 
 def link_ms(problem: Problem, rate: float | None) -> float | None:
     """Milliseconds that a rank needs to send its bytes at `rate` GB/s."""
     return None if rate is None else problem.link_bytes / rate / 1e6
+
+
+def limit_ms(problem: Problem, known: Machine | None, alone: float | None, link: float | None) -> float | None:
+    """The milliseconds that a rank needs at least: the longest of its FLOPs, its bytes of memory and its bytes over the
+    link, each at the machine's rate; or of its work alone, as measured, and the link, where no bytes of memory are
+    counted. `None` if that is not known."""
+    if problem.memory_bytes:
+        if known is None:
+            return None
+        return max(problem.flops / known.matmul / 1e9, problem.memory_bytes / known.memory / 1e6, link or 0.0)
+    return None if alone is None else max(alone, link or 0.0)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from typing import Any
 
 from pkc.bench.suite import fitted
 
+DERIVED = "pkc_derived"
+"""pkc, with the protocol that it derives, beside one that is written out."""
 PEERS = {
+    DERIVED: "pkc, derived",
     "cublas": "cuBLAS",
     "cublas_nccl": "cuBLAS + NCCL",
     "cublas_one_shot": "cuBLAS + torch one-shot",
@@ -46,7 +49,8 @@ LEGEND = """\
 A size is M x N x K, M x N, or B x H x S x D, of all GPUs together, or one number if they are the same. Times are in ms:
 medians of the slowest rank, all of one run except the ParallelKittens figures, which were measured before on the same
 machine. (x) is how many times as long as pkc it takes. The limit is the longer of the work of a GPU alone, by cuBLAS or
-cuDNN, of several GEMMs one after the other, and the bytes over the measured rate of the link; (share) is the limit over
+cuDNN, of several GEMMs one after the other, and the bytes over the measured rate of the link; for experts, since their
+bytes of memory are counted, the longest of FLOPs, memory and link, each at its measured rate; (share) is the limit over
 pkc's time. NVLink multicast is off everywhere."""
 
 FITTED, UNHELD, OLDER = "*", "~", "†"

@@ -149,6 +149,27 @@ def test_quick_is_pkc_and_the_work_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made == [[*spread, *alone, *ours, "pkc_written", "pkc_alone"], ["cudnn_alone", *ours]]
 
 
+def test_a_written_protocol_is_beside_what_is_derived(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = run._Run._entrants
+    Machine(monkeypatch, 4)
+    made: list[tuple[str, str]] = []
+
+    def build(_: run._Run, source: Any, cases: Any, mesh: Any) -> tuple[str, Entrant]:
+        made.append((source.name, source.program.kernels[0].name))
+        return source.name, _entrant(source.name)
+
+    def entrants(self: Any, problem: Any, mesh: Any, broken: Any) -> list[Any]:
+        inside(self, problem, mesh, broken)
+        return []
+
+    monkeypatch.setattr(Matmul, "draw", lambda self, job: Case(self, (), Any, []))  # type: ignore[arg-type]
+    monkeypatch.setattr(run._Run, "_entrants", entrants)
+    monkeypatch.setattr(run._Run, "_build", build)
+    monkeypatch.setattr(run._Run, "_shares", lambda self, source, case: False)
+    assert bench("--sizes", "4096", kernel="ag_gemm_explicit") == 0
+    assert made == [("pkc", "ag_gemm_explicit"), ("pkc_alone", "gemm"), ("pkc_derived", "ag_gemm")]
+
+
 def _entrant(name: str) -> Entrant:
     return Entrant(name, [])
 

@@ -8,13 +8,14 @@ from typing import get_args
 
 import pytest
 
+from pkc.bench.peers import moe
 from pkc.bench.peers.attention import Attention
 from pkc.bench.peers.collective import Collective, Exchange
 from pkc.bench.peers.gemm import Collective as AroundGemm
 from pkc.bench.peers.gemm import Matmul
-from pkc.bench.suite import Entry, Machine, fitted, link_ms, machine, machines, suite
+from pkc.bench.suite import Entry, Machine, fitted, limit_ms, link_ms, machine, machines, suite
 from pkc.diagnostics import PkcError
-from pkc.dialect.types import PGLType, PrivateType
+from pkc.dialect.types import PGLType, PrivateType, SignalType
 from pkc.driver.compiler import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -131,7 +132,9 @@ def test_entries_are_examples(entry: Entry) -> None:
     arrays = {name: kind for name, kind in kinds.items() if isinstance(kind, PGLType | PrivateType)}
     assert set(arrays) == {*entry.operands, entry.result}
     (problem,) = entry.problems(entry.sizes.partition(",")[0], ranks=2)
-    assert set(kinds) == {*arrays, *problem.scalars}
+    signals = {name for name, kind in kinds.items() if isinstance(kind, SignalType)}
+    assert set(kinds) == {*arrays, *problem.scalars, *signals}
+    assert bool(signals) == (entry.derived is not None)
     assert [len(arrays[name].dimensions) for name in entry.operands] == [len(shape) for shape in problem.operands]
     sharded = {name: kind.shard_dim for name, kind in arrays.items() if isinstance(kind, PGLType)}
     positions = dict.fromkeys(arrays, 2)
@@ -150,7 +153,9 @@ def test_entries_are_examples(entry: Entry) -> None:
         "gathered_combine": {entry.operands[0]: None},
         "both": {entry.operands[0]: 0, entry.operands[-1]: None},
     }
-    assert sharded == spread[entry.exchange]
+    # A protocol that is written out reads the memory of others.
+    read = {first: None} if entry.derived and entry.exchange == "all_reduce" else {}
+    assert sharded == spread[entry.exchange] | read
 
 
 @pytest.mark.parametrize("entry", [e for e in suite().values() if e.alone], ids=lambda entry: entry.kernel)
@@ -158,6 +163,38 @@ def test_what_is_measured_alone_is_an_example(entry: Entry) -> None:
     assert entry.alone is not None
     kernel = load(example(entry.kernel).parent / entry.alone).kernel
     assert suite()[kernel.sym_name.data].exchange == "none"
+
+
+@pytest.mark.parametrize("entry", [e for e in suite().values() if e.derived], ids=lambda entry: entry.kernel)
+def test_what_a_written_protocol_is_beside_is_an_example(entry: Entry) -> None:
+    assert entry.derived is not None
+    derived = suite()[load(example(entry.kernel).parent / entry.derived).kernel.sym_name.data]
+    assert (derived.family, derived.exchange, derived.derived) == (entry.family, entry.exchange, None)
+    assert (derived.operands, derived.result, derived.alone) == (entry.operands, entry.result, entry.alone)
+
+
+def test_the_limit_of_experts() -> None:
+    """On 4 GPUs, 4 experts for each token of 8 experts: FLOPs, memory or the link, at the rates of the machine."""
+    known = h200()
+    assert (known.matmul, known.memory) == (780, 4227)
+    cases: tuple[tuple[str, moe.Exchange, float], ...] = (
+        # 4 x 2^13 rows of 2^12 x 2^11: 549.8 GFLOP.
+        ("32768x8x4x4096x2048", "dispatch", 549.755813888 / 780),
+        # 16 rows: 2 experts' weights of 2^23 elements, 16 x (4096 + 2048) of activations, in 2 bytes.
+        ("16x8x4x4096x2048", "none", 2 * (2 * 2**23 + 16 * 6144) / 4227e6),
+        ("16x8x4x4096x2048", "both", 2 * (6 * 2**23 + 2 * 16 * 4096 + 4 * 4096) / 4227e6),
+    )
+    for size, exchange, milliseconds in cases:
+        problem = moe.parse(size, exchange, 4)
+        assert problem is not None
+        assert limit_ms(problem, known, 1e9, 0.0) == pytest.approx(milliseconds)
+    problem = moe.parse("8192x8x4x4096x2048", "combine", 4)
+    assert problem is not None
+    link = link_ms(problem, known.rate("combine", 4))
+    # Of 70 choices of 4 experts 15 are without the 2 of a rank: it sends the rows of 55 in 70 of the others' tokens.
+    assert link == pytest.approx(2 * 4096 * 6144 * 55 / 70 / 343e6, rel=0.1)
+    assert limit_ms(problem, known, None, link) == link
+    assert limit_ms(problem, None, None, link) is None
 
 
 def test_sizes_of_matmuls() -> None:

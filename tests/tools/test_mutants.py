@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pkc.cli.opt import parse_ir
 from pkc.dialect.counters import SignalOp
+from pkc.driver.compiler import load
+from pkc.sim.program import Program
 from tools.mutant_stages import is_told_by_another
+from tools.mutants import CONSTANTS, MATRICES, ROOT, SIZES
 
 PHASE = """
 pk.kernel @phase(%X: !pk.private<[M], f32> {{pk.name = "X"}}, %Y: !pk.private<[M], f32> {{pk.name = "Y"}},
@@ -63,3 +68,9 @@ def test_what_another_role_tells_as_well(early: str, passed: str, late: str, tol
     consumer, storer = (op for op in kernel.walk() if isinstance(op, SignalOp))
     assert is_told_by_another(consumer) == told
     assert not is_told_by_another(storer)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.pk")), ids=lambda path: path.stem)
+def test_every_example_has_sizes(path: Path) -> None:
+    kernel = load(path, constants=CONSTANTS.get(path.stem)).kernel
+    assert set(Program(kernel).dims) <= set(SIZES.get(path.stem, MATRICES))

@@ -84,6 +84,19 @@ class Experts(Usual):
         ways = 2 if self.exchange == "both" else 1
         return ways * 2 * self.hidden * max(self._foreign(rank) for rank in range(self.ranks))
 
+    @property
+    def memory_bytes(self) -> int:
+        """Weights, and rows of activations, each once: what experts read and give; of both ways, a token's row once for
+        each of its experts as it comes and as it goes back, and its sum."""
+        rows, width = self.tokens * self.top // self.ranks, self.hidden + self.inner
+        weights = self.local * self.hidden * self.inner
+        elements: dict[str, int] = {
+            "combine": rows * self.hidden + self.shard * self.hidden,
+            "gathered_combine": rows * self.hidden + self.shard * self.hidden,
+            "both": 3 * weights + 2 * rows * self.hidden + self.shard * self.hidden,
+        }
+        return 2 * elements.get(self.exchange, weights + rows * width)
+
     def _foreign(self, rank: int) -> int:
         wanted = np.unique(self.tables(rank).rows)
         return int(((wanted >= 0) & (wanted // self.shard != rank)).sum())

@@ -49,6 +49,12 @@ class Problem(Protocol):
         ...
 
     @property
+    def memory_bytes(self) -> int:
+        """Bytes that each rank must read from its memory and write there, the mean if ranks differ; 0 if they are not
+        counted."""
+        ...
+
+    @property
     def operands(self) -> Sequence[Shape]:
         """The shapes of the arrays that are read: a sharded array's is that of all shards together."""
         ...
@@ -82,6 +88,10 @@ class Usual:
     @property
     def square(self) -> int | None:
         return None
+
+    @property
+    def memory_bytes(self) -> int:
+        return 0
 
     @property
     def constants(self) -> Mapping[str, int]:
