@@ -44,6 +44,8 @@ from tests.written import WRITTEN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+EXPERTS = ("moe_dispatch_gemm", "moe_mlp", "moe_gather_combine", "moe_combine", "grouped_gemm")
+
 _RANKS_OF_MANY_SMS = 4
 """Ranks that can share one GPU with 16 SMs that communicate each."""
 
@@ -201,6 +203,7 @@ def _table() -> Iterator[Case]:
             name = f"exchange {DIMS[before]} to {DIMS[after]}, {kind}"
             yield Case(name, exchange(before, after, kind), lengths.even_and_uneven)
     yield from _written()
+    yield from _ragged()
     yield from _functions()
     yield from _inference()
     for path in sorted((EXAMPLES / "fp8").glob("*.pk")):
@@ -272,6 +275,17 @@ def _written() -> Iterator[Case]:
             sizes = lengths.few(lengths.matrices() if "K]" in text else lengths.collective)
         for kind in ("bf16", "f16", "f32"):
             yield Case(f"written: {name}, {kind}", text.replace("f32[", f"{kind}["), sizes)
+
+
+def _ragged() -> Iterator[Case]:
+    """Rows that begin at no multiple of 16 bytes, of what ranks exchange and of experts."""
+    collectives = ("all_gather", "all_to_all", "reduce_scatter", "all_reduce", "all_reduce_explicit")
+    for name in (*collectives, "ag_gemm_explicit", *EXPERTS):
+        text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
+        sizes = lengths.ragged(text, back=name in ("moe_mlp", "moe_gather_combine"))
+        given = {"comm_sms": "4"} if "explicit" in name else {}
+        constants = {"P": lengths.CAPACITY} if name == "moe_mlp" else {}
+        yield Case(f"{name} ragged", name, sizes, given, constants, alone=name == "grouped_gemm")
 
 
 def _by_tables() -> Iterator[Case]:

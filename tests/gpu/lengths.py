@@ -180,9 +180,13 @@ def grouped(ranks: int) -> Sequence[Dims]:
 
 def of(text: str, *sizes: Dims) -> Sizes:
     """Sizes of the dimensions that a program has; M is of all ranks together."""
-    head = text.partition(":\n")[0]
-    found = [{dim: size for dim, size in each.items() if re.search(rf"[\[ ]{dim}[,\]]", head)} for each in sizes]
+    found = [_taken(text, each) for each in sizes]
     return lambda ranks: [dims | ({"M": dims["M"] * ranks} if "M" in dims else {}) for dims in found]
+
+
+def _taken(text: str, dims: Dims) -> dict[str, int]:
+    head = text.partition(":\n")[0]
+    return {dim: size for dim, size in dims.items() if re.search(rf"[\[ ]{dim}[,\]]", head)}
 
 
 def uneven(ranks: int) -> Sequence[Dims]:
@@ -192,6 +196,17 @@ def uneven(ranks: int) -> Sequence[Dims]:
         {"M": 61 * ranks + 5, "N": 131, "K": 77},
         {"M": 128 * ranks, "N": 260, "K": 132},
     ]
+
+
+def ragged(text: str, *, back: bool) -> Sizes:
+    """A size for every dimension, each no multiple of 4; of tokens that come back, K choices of those of one rank."""
+
+    def sizes(ranks: int) -> Sequence[Dims]:
+        rows = 61 * ranks + 5
+        tokens = {"S": rows, "T": 66, "K": 3} if back else {"T": rows, "K": 77}
+        return [_taken(text, tokens | {"M": rows, "N": 131, "H": 77, "E": 3, "P": 129, "R": 3 * CAPACITY})]
+
+    return sizes
 
 
 def rows(ranks: int) -> Sequence[Dims]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import check
-from tests.gpu.cases import CASES
+from tests.gpu.cases import CASES, EXAMPLES
 
 CHILD = """\
 import os, signal, sys, time
@@ -51,3 +51,9 @@ def test_names_of_no_case() -> None:
     assert all("gemm_rs" in CASES[number].name.split() for number in check.chosen(2, "gemm_rs"))
     with pytest.raises(SystemExit, match="no case is called 'gemm_r'"):
         check.chosen(2, "gemm_r")
+
+
+def test_every_example_is_a_case() -> None:
+    texts = {case.text for case in CASES}
+    names = {path.stem: path.read_text(encoding="utf-8") for path in EXAMPLES.rglob("*.pk")}
+    assert {name for name, text in names.items() if name not in texts and text not in texts} == set()
