@@ -11,7 +11,7 @@ from typing import TypeAlias
 from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.driver.compiler import Compiled
-from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
+from pkc.semantics.errors import BoundOutOfRange, IndexOutOfRange, RankOutOfRange
 from pkc.sim import errors
 from pkc.sim.draw import draw_inputs
 from pkc.sim.explore import Explored
@@ -25,7 +25,7 @@ CTAS = (1, 2)
 _SEEDS = 10
 """As many orders are tried of each instance that is smaller than the one that has failed."""
 
-_ADDRESSES = (IndexOutOfRange, RankOutOfRange, errors.NoSuchShard)
+_ADDRESSES = (IndexOutOfRange, RankOutOfRange, BoundOutOfRange, errors.NoSuchShard)
 """What a program may do for the sizes of a small instance alone, if its text or its data have other sizes in mind."""
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from xdsl.ir import Operation
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect import blocks, coordinates
+from pkc.dialect.access import ReadOp
 from pkc.dialect.blocks import Block
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, BlockType
@@ -36,6 +38,10 @@ class Machine(Protocol):
         """Raise `PkcError` if `op` asks for the shard of a rank that does not exist."""
         ...
 
+    def check_bound(self, op: coordinates.BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
+        """Raise `PkcError` if a list begins or ends outside of its dimension, where an array says so."""
+        ...
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -55,6 +61,9 @@ class Sizes:
 
     def check_shard(self, op: Operation, rank: int) -> None:
         assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
+
+    def check_bound(self, op: coordinates.BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
+        """Sizes are asked for before anything runs, and by what has no data."""
 
 
 def itself(number: int) -> int:
@@ -144,8 +153,31 @@ def _count(op: coordinates.BlockCountOp, machine: Machine) -> Callable[..., int]
     if op.shard is None and op.sharded is not None:
         total = blocks.sharded_count(n, ranks, size)
         return lambda: total
-    bounds = _bounds(op, n, machine)
-    return lambda *operands: blocks.count(*bounds(operands), size)
+    bounds, listed = _bounds(op, n, machine), bounds_in_memory(op)
+    if not listed:
+        return lambda *operands: blocks.count(*bounds(operands), size)
+
+    def checked(rank: int, *operands: int) -> int:
+        for operand, bound in zip(op.operands, operands, strict=True):
+            if operand in listed:
+                machine.check_bound(op, rank, bound, ends=operand is op.stop)
+        return blocks.count(*bounds(operands), size)
+
+    return checked
+
+
+def bounds_in_memory(op: coordinates.BlockCountOp) -> list[SSAValue]:
+    """The bounds of a list that are elements of arrays as they are, or its start and such an element. Others are
+    computed, and clamped to the dimension."""
+
+    def is_element(value: SSAValue | None) -> bool:
+        return value is not None and isinstance(value.owner, ReadOp)
+
+    def is_length(value: SSAValue) -> bool:
+        terms = value.owner.operands if isinstance(value.owner, arith.AddiOp) else ()
+        return op.start in terms and any(is_element(term) for term in terms)
+
+    return [bound for bound in (op.start, op.stop) if bound is not None and (is_element(bound) or is_length(bound))]
 
 
 def _block(op: coordinates.BlockOp, machine: Machine) -> Callable[..., Block]:
@@ -220,4 +252,6 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
 
 def depends_on(op: Operation) -> str | None:
     """What the result depends on beside operands, if it does: `RANK`, or `EPOCH`."""
+    if isinstance(op, coordinates.BlockCountOp):
+        return RANK if bounds_in_memory(op) else None
     return _DEPENDS.get(type(op))

@@ -20,6 +20,9 @@ ROW = "row"
 RANK = "rank"
 """The place of a rank that a table names."""
 
+BEGINS, ENDS = "begins", "ends"
+"""The places of the bounds of a list of blocks, which is clamped to its dimension."""
+
 
 def every_shard(dim: object) -> str:
     """What all shards of a dimension are as long as."""

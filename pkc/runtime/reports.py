@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from pkc.codegen.artifact import Wait, Waits
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.words import RANK, ROW
+from pkc.dialect.words import BEGINS, ENDS, RANK, ROW
 from pkc.location import NOWHERE, Span, span_at
 from pkc.runtime.errors import Stuck
-from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
+from pkc.semantics.errors import BoundOutOfRange, IndexOutOfRange, RankOutOfRange
 
 WORDS = 8
 _OUTSIDE = 3
@@ -82,6 +82,8 @@ def _out_of_range(report: Report) -> Diagnostic:
     point, last = report.wait, report.wanted - 1
     if point.until == RANK:
         return RankOutOfRange(_span(point), report.seen, report.rank, last)
+    if point.until in (BEGINS, ENDS):
+        return BoundOutOfRange(_span(point), point.until, report.seen, point.awaits, last, report.rank)
     axis = 0 if point.until == ROW else int(point.until.removeprefix("index "))
     return IndexOutOfRange(_span(point), report.seen, axis, point.awaits, report.rank, last)
 

@@ -29,3 +29,17 @@ class RankOutOfRange(Diagnostic):
     found: int
     rank: int
     last: int
+
+
+class BoundOutOfRange(Diagnostic):
+    """Raised when an element of an array bounds a list of blocks, and is no position of the dimension, nor its end."""
+
+    code = "PK709"
+    title = "a list of blocks {does} at {bound}: `{dim}` is {size} long"
+    label = "rank {rank} counts them here"
+    help = "what an array says must be 0 to {size}; `min(..., {dim})` and `max(..., 0)` of it clamp the list"
+    does: str
+    bound: int
+    dim: str
+    size: int
+    rank: int

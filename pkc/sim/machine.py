@@ -12,13 +12,14 @@ from xdsl.ir import Operation, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import BlockCountOp
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
-from pkc.dialect.words import LANES
+from pkc.dialect.words import BEGINS, ENDS, LANES
 from pkc.location import span_of
-from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
+from pkc.semantics.errors import BoundOutOfRange, IndexOutOfRange, RankOutOfRange
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors
 from pkc.sim.array import Array
@@ -144,6 +145,12 @@ class Machine:
         """Refuse the shard of a rank that does not exist."""
         if not 0 <= rank < self.ranks:
             raise PkcError(errors.NoSuchShard(span_of(op.location), rank, self.ranks - 1))
+
+    def check_bound(self, op: BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
+        """Refuse a list that an array bounds outside of its dimension."""
+        size, does = self.size(op.block.of), ENDS if ends else BEGINS
+        if not 0 <= bound <= size:
+            raise PkcError(BoundOutOfRange(span_of(op.location), does, bound, str(op.block.of), size, rank))
 
     def pause(self) -> None:
         """Let others run, if the ranks are interleaved."""

@@ -204,12 +204,24 @@ kernel picked(X: bf16[M, N], T: i32[M], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 1), blocks(N, 64)):
         Y[m, n] = X[T[m], n]
 """,
+    "a bound": """\
+kernel picked(X: bf16[M, N], T: i32[M], Y: bf16[40, M, N]):
+    for e in tasks(40):
+        for m, n in tasks(blocks(M, 64, stop=T[e]), blocks(N, 64)): Y[e, m, n] = X[m, n]
+""",
 }
 
 
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [("rows", 96), ("rows", 2**31 - 1), ("ranks and rows", (1, 96)), ("ranks and rows", (2, 3)), ("an index", -1)],
+    [
+        ("rows", 96),
+        ("rows", 2**31 - 1),
+        ("ranks and rows", (1, 96)),
+        ("ranks and rows", (2, 3)),
+        ("an index", -1),
+        *(("a bound", bound) for bound in (97, -1)),
+    ],
 )
 def test_an_index_out_of_range_is_what_the_simulator_says(name: str, wrong: int | tuple[int, int]) -> None:
     """One entry of rank 1 is none, and another one, which is negative, names no row."""
@@ -220,7 +232,7 @@ def test_an_index_out_of_range_is_what_the_simulator_says(name: str, wrong: int 
     table[..., -1 if table.ndim > 1 else slice(None)] = np.arange(96)
     tables = np.stack([table, table])
     tables[1, 37] = wrong
-    if name != "an index":
+    if name in ("rows", "ranks and rows"):
         tables[1, 4] = -1
     for rank in range(RANKS):
         memory.arrays["T"][rank][...] = tables[rank]
@@ -235,6 +247,6 @@ def test_an_index_out_of_range_is_what_the_simulator_says(name: str, wrong: int 
     with pytest.raises(PkcError) as raised:
         simulate(module, ranks=RANKS, dims=sizes, inputs=inputs)
     assert (said,) == tuple(raised.value.diagnostics)
-    assert said.code == ("PK707" if wrong == (2, 3) else "PK706")
+    assert said.code == ("PK709" if name == "a bound" else "PK707" if wrong == (2, 3) else "PK706")
     assert said.span.line == 3
     assert getattr(said, "rank", None) == 1

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from pkc.diagnostics import PkcError
-from pkc.driver.compiler import load
+from pkc.driver.compiler import compile_program, load
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import find_kernel
 from pkc.sim.run import resolve_dims, simulate
@@ -266,3 +268,35 @@ def test_an_index_out_of_range():
                            "where": np.full((1, 1), 7, np.int32), "X": np.zeros((1, 4), np.float32)},
                              ranks=1)  # fmt: skip
     assert text == "error[PK706]: index 7 is outside dimension 0 of `X`\n  = help: its positions are 0 to 3"
+
+
+BOUNDS = """
+kernel some(X: f32[M], T: i32[2], Y: f32[M]):
+    for m in tasks(blocks(M, 4, start={start}, stop={stop})):
+        Y[m] = X[m]
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "table", "found"),
+    [
+        ("0", "T[1]", (0, 9), "ends at 9"),
+        ("0", "T[1]", (0, -1), "ends at -1"),
+        ("T[0]", "T[1]", (-2, 8), "begins at -2"),
+        ("T[0]", "T[0] + T[1]", (3, 6), "ends at 9"),
+        ("0", "min(T[1], M)", (0, 9), ""),
+        ("max(T[0], 0)", "T[1]", (-2, 8), ""),
+        ("T[0] - 4", "T[1]", (3, 8), ""),
+        ("T[0]", "T[1]", (8, 0), ""),
+    ],
+)
+def test_a_bound_out_of_range(start: str, stop: str, table: tuple[int, int], found: str):
+    """What an array says is a position or the end; what is computed of it is clamped, as the help says."""
+    program = parse_text(Source("some.pk", BOUNDS.format(start=start, stop=stop).lstrip()))
+    inputs = {"X": np.zeros((1, 8), np.float32), "T": np.array([table], np.int32)}
+    said = ""
+    try:
+        simulate(compile_program(program, level="tile").module, ranks=1, dims={}, inputs=inputs)
+    except PkcError as error:
+        said = str(error).splitlines()[0].removeprefix("error[PK709]: ")
+    assert said == (f"a list of blocks {found}: `M` is 8 long" if found else "")

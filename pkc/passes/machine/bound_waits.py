@@ -12,7 +12,7 @@ from pkc.dialect.machine import AWAITS, ONE, PLACE, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PrivateType
 from pkc.dialect.walks import walk
-from pkc.dialect.words import RANK, ROW
+from pkc.dialect.words import BEGINS, ENDS, RANK, ROW
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.effects import only_reads
 from pkc.passes.build import add_parameter
@@ -47,7 +47,8 @@ class BoundWaits(KernelPass):
 
     A thread that gives up writes a report of 32 bytes, one for each warp, raises the alarm that all ranks look at, and
     ends: so the kernel ends, and the runtime can read what everyone waited for. An index that is out of range has a
-    report too, a second one for each warp; a thread that would use it ends, a row of a table is left out.
+    report too, a second one for each warp; a thread that would use it ends; a row of a table is left out,
+    and a list is clamped.
 
     Before:
 
@@ -132,7 +133,7 @@ class _Wait:
         index, extent = self.op.arguments
         report = self._report(emit, emit.const(3), index, extent, emit.const(0), behind=self.warps)
         report.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
-        if text_of(self.op, PLACE) not in (ROW, RANK):
+        if text_of(self.op, PLACE) not in (ROW, RANK, BEGINS, ENDS):
             emit.do("end_thread")
 
     def _guarded(self, emit: Emitter) -> None:

@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, String
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.coordinates import BlockCountOp
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.machine import ARRAY, PLACE
 from pkc.dialect.types import RANKS
-from pkc.dialect.words import RANK, ROW
+from pkc.dialect.words import BEGINS, ENDS, RANK, ROW
 from pkc.passes.machine.check_indices import CHECKED, OUT_OF_RANGE
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.roles.remote_accesses import array_name
@@ -25,6 +26,9 @@ def check(role: WarpRole, op: Operation) -> None:
     """Compare the integers among the indices of an access."""
     if CHECKED not in op.attributes or isinstance(op, InvertOp):
         return
+    if isinstance(op, BlockCountOp):
+        _check_bounds(role, op)
+        return
     assert isinstance(op, _Access)
     places = op.places if isinstance(op, GatherOp) else op.indices
     first = int(isinstance(op, ScatterAddOp))
@@ -32,6 +36,15 @@ def check(role: WarpRole, op: Operation) -> None:
         if axis >= first and isinstance(places[axis - first].type, IndexType):
             index, extent = role.known[places[axis - first]], role.dims.extent(array_type(op.array).dimensions[axis])
             _refuse(role, op, _outside(role, index, extent), (index, extent), f"index {axis}")
+
+
+def _check_bounds(role: WarpRole, op: BlockCountOp) -> None:
+    """Compare the bounds of a list, which may end behind the last position."""
+    behind = role.emit.plus(role.dims.extent(op.block.of), 1)
+    for place in _axes(op):
+        bound = role.known[op.operands[place]]
+        what = ENDS if op.operands[place] is op.stop else BEGINS
+        _report(role, _outside(role, bound, behind), (bound, behind), str(op.block.of), what)
 
 
 def check_row(
@@ -67,6 +80,10 @@ def _outside(role: WarpRole, index: SSAValue, extent: SSAValue) -> SSAValue:
 
 def _refuse(role: WarpRole, op: _Checked, wrong: SSAValue, found: tuple[SSAValue, SSAValue], what: str) -> None:
     array = op.local if isinstance(op, GatherOp) and op.local is not None else op.array
+    _report(role, wrong, found, array_name(array), what)
+
+
+def _report(role: WarpRole, wrong: SSAValue, found: tuple[SSAValue, SSAValue], of: str, what: str) -> None:
     with role.emit.when(wrong):
         made = role.emit.instruction(OUT_OF_RANGE, *found)
-        made.attributes |= {ARRAY: StringAttr(array_name(array)), PLACE: StringAttr(what)}
+        made.attributes |= {ARRAY: StringAttr(of), PLACE: StringAttr(what)}
