@@ -135,6 +135,18 @@ kernel k(A: bf16[2, M, K], B: bf16[K, N], C: bf16[2, M, N], G: bf16[M, K].symmet
                 signal(free.at(rank)[0], 1)
                 C[i, m, n] = acc
 """,
+    "tiles in pieces": """
+kernel k(X: f32[M, N].symmetric(), Y: f32[M, N].symmetric(), Z: f32[M, N], go: signal[1], done: signal[1]):
+    with role(consumer):
+        barrier(go[0])
+        for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+            t = exp(reduce(X[m, n]))
+            for r in ring():
+                store(Y.at(r)[m, n], t)
+            Z[m, n] = X[m, n] * 2.0
+        signal_all(done[0], 1)
+        wait(done[0], ranks)
+""",
     "a store that no load orders": """
 kernel k(Y: f32[M, N].symmetric(), Z: f32[M, N], go: signal[1], done: signal[1]):
     with role(communicator):

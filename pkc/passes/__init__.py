@@ -43,6 +43,7 @@ from pkc.passes.roles.merge_channels import MergeChannels
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
 from pkc.passes.roles.overlap_mma import OverlapMma
+from pkc.passes.roles.piece_tiles import PieceTiles
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_cache import PlanCache
 from pkc.passes.roles.plan_clusters import PlanClusters
@@ -113,6 +114,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     DropPrints(),  # first: no role prints, and no other pass needs to know of it
     PlanClusters(),  # before all that asks how much of a tile a CTA has; roles are not yet derived, an author's remain
     ExpandReduce(),  # what an author wrote in one word, before anything looks at accesses
+    PieceTiles(),  # of each copy that is added there is a load; before anything is planned for tiles
     ExpandBarriers(),  # and at signals
     SpreadRoles(),  # of what an author wrote as roles everything is known; from here on they are as derived ones
     PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses

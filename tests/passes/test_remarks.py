@@ -438,6 +438,7 @@ ELSEWHERE = {
     "pk-part-axes": "part_axes.mlir",
     "pk-share-stages": "share_stages.mlir",
     "pk-plan-epilogues": "plan_epilogues.mlir",
+    "pk-piece-tiles": "piece_tiles.mlir",
     "pk-overlap-epilogues": "overlap_epilogues.mlir",
 }
 """Where the remarks of other passes are tested."""
