@@ -20,6 +20,12 @@ kernel k(Y: f32[M, N], rows: i32[M], ends: i32[S], O: f32[T, N].shard(0)):
         for m, n in tasks(blocks(M, 16, start=ends[s], stop=ends[s + 1]), blocks(N, 16)):
             O[rows[m], n] += Y[m, n]
 """,
+    "parts that cannot overlap": """
+kernel k(Y: f32[M, N], rows: i32[M], ends: i32[S], O: f32[T, N].shard(0)):
+    for s in tasks(S):
+        for m, n in tasks(blocks(M, 16, start=s * 32, stop=s * 32 + min(ends[s], 32)), blocks(N, 16)):
+            O[rows[m], n] += Y[m, n]
+""",
     "two statements of a task": """
 kernel k(Y: f32[M, N], rows: i32[M], O: f32[T, N].shard(0)):
     for m, n in tasks(blocks(M, 16), blocks(N, 16)):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.arith import ConstantOp, SubiOp
+from xdsl.dialects.arith import AddiOp, ConstantOp, MinSIOp, MuliOp, SubiOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import READING, ScatterAccumulateOp, array_type
@@ -24,17 +24,26 @@ from pkc.passes.splits import split_of
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Parts of a table that cannot overlap, of `length` positions each, in whole blocks; `number` says which one."""
+
+    number: SSAValue
+    length: int
+
+
+@dataclass(frozen=True)
 class Entries:
     """Which entry of the table a row of a tile is: the numbers of tasks and iterations, the block of the tile's rows,
     and the dimensions of both; what must hold, or must not, for it to be added; `partial` are the keys that do not go
-    through all of their dimension, `split` is the dimension by which ranks share the array, `top` the tasks of the
-    phase."""
+    through all of their dimension. `parts` of the table have no key: a block is of one of them. `split` is the
+    dimension by which ranks share the array, `top` the tasks of the phase."""
 
     keys: list[SSAValue]
     dims: list[Dim]
     block: BlockOp
     conditions: list[tuple[SSAValue, bool]]
     partial: list[SSAValue]
+    parts: Parts | None
     split: int
     top: TasksOp
 
@@ -78,7 +87,9 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
     if any(_is_written(value.owner.array, top) for value in table if isinstance(value.owner, READING)):
         return "the same tasks write what names the rows"
     indices = _indices(around)
-    keys = [index for index in indices if index not in columns and index is not made.index]
+    parts = next((parts for parts in _parts(made) if parts.number in indices and _times(parts.number)), None)
+    known = (made.index, parts and parts.number)
+    keys = [index for index in indices if index not in columns and index not in known]
     of_columns = zip(op.indices, array_type(op.array).dimensions[1:], strict=True)
     if not all(covers(index, dim, _times) for index, dim in of_columns):
         return "some columns of a row may get no contribution"
@@ -89,11 +100,11 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
     if not _all_blocks(made):
         return "the blocks of the table are not known to be all"
     dims = [_extent(index) for index in keys]
-    known = [dim for dim in dims if dim is not None]
-    if len(known) < len(dims):
+    sizes = [dim for dim in dims if dim is not None]
+    if len(sizes) < len(dims):
         return "the number of tasks is not that of a dimension"
     partial = [key for key in keys if isinstance(count_of(key).owner, SubiOp)]
-    return Entries(keys, [*known, block_type(block).of], made, conditions, partial, _split(op), top)
+    return Entries(keys, [*sizes, block_type(block).of], made, conditions, partial, parts, _split(op), top)
 
 
 def _indices(around: Sequence[Operation]) -> list[SSAValue]:
@@ -167,6 +178,28 @@ def _comes_before(op: Operation, top: TasksOp) -> bool:
 def _is_written(array: SSAValue, top: TasksOp) -> bool:
     """Whether tasks do more with an array than read it."""
     return any(top.is_ancestor(use.operation) and not isinstance(use.operation, READING) for use in array.uses)
+
+
+def _parts(made: BlockOp) -> Iterator[Parts]:
+    """Parts that begin at multiples of a length and are at most as long."""
+    if made.start is None or made.stop is None or not isinstance(made.start.owner, MuliOp):
+        return
+    factors = made.start.owner.operands
+    for number, factor in zip(factors, reversed(factors), strict=True):
+        length = constant_of(factor)
+        if length and length % block_type(made.result).extent == 0 and _ends_by(made.stop, made.start, length):
+            yield Parts(number, length)
+
+
+def _ends_by(stop: SSAValue, start: SSAValue, length: int) -> bool:
+    """Whether a list ends at most so many positions behind its start."""
+    if isinstance(stop.owner, MinSIOp):
+        return any(_ends_by(operand, start, length) for operand in stop.owner.operands)
+    if not isinstance(stop.owner, AddiOp) or start not in stop.owner.operands:
+        return False
+    more = stop.owner.rhs if stop.owner.lhs is start else stop.owner.lhs
+    bounds = more.owner.operands if isinstance(more.owner, MinSIOp) else [more]
+    return any((constant_of(bound) or length + 1) <= length for bound in bounds)
 
 
 def _split(op: ScatterAccumulateOp) -> int:

@@ -146,7 +146,10 @@ def test_parts_and_several_statements(form: str) -> None:
     total = np.zeros((T, N), np.float32)
     for rank in range(ranks):
         each = [(rows[rank, m], values[rank, m]) for m in range(length)]
-        if "ends" in given:
+        if "cannot" in form:
+            parts = [(32 * number, 32 * number + min(end, 32)) for number, end in enumerate(ends[rank].tolist())]
+            listed = [entry for start, stop in parts for entry in each[start:stop]]
+        elif "ends" in given:
             listed = [entry for start, stop in pairwise(ends[rank].tolist()) for entry in each[start:stop]]
         else:
             listed = each + [(row - 1, value * np.float32(3)) for row, value in each]

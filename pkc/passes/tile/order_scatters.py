@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import ScatterAccumulateOp, StoreOp, array_type
 from pkc.dialect.attributes import Predicate
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.elementwise import CompareOp, SelectOp
 from pkc.dialect.inverse import BOUNDS, InvertOp, SumRowsOp
 from pkc.dialect.program import UNORDERED, KernelOp, TasksOp
@@ -28,7 +28,7 @@ from pkc.dialect.types import (
     i32,
 )
 from pkc.passes.build import add_parameter, append, before, constant, mark_fresh
-from pkc.passes.entries import Entries, count_of, entries_of
+from pkc.passes.entries import Entries, Parts, count_of, entries_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import Known, copy_value
 from pkc.remarks import missed
@@ -43,8 +43,8 @@ class OrderScatters(KernelPass):
     two phases behind them, the first lists, for each row of this rank, the entries that name it, by rank and number; in
     the second the owner adds up, in f32, what the lists name, rounds once, and stores. So results are bit-equal from
     run to run, and nothing is zeroed. Slots take as many bytes as the table has entries, times a row; tables and lists
-    four each for an entry of any rank. Tasks whose blocks begin or end inside of the table each have entries for all of
-    it. Of several statements the entries of the first one come first on each rank.
+    four each for an entry of any rank. Parts of a table that tasks list have entries for all of it each, unless they
+    cannot overlap. Of several statements the entries of the first one come first on each rank.
 
     What is left, in no order and with `deterministic=False` alone, gets the reason (`unordered`) and a remark.
 
@@ -85,9 +85,11 @@ class OrderScatters(KernelPass):
                     op.attributes[UNORDERED] = StringAttr(found)
                     missed(self.name, op, f"rows are added to `{name}` one by one, in no order: {found}")
                 continue
-            for op in ops:
-                slots = _slots(op, found[0])
+            for op, entries in zip(ops, found, strict=True):
+                slots = _slots(op, entries)
                 how = f"through memory, {slots} of each rank, and from there to their owners, who add them up in order"
+                if entries.block.start is not None and entries.parts is None:
+                    how += " (parts from `i * P` to `i * P + min(..., P)` cannot overlap, and take less)"
                 missed(self.name, op, f"rows go {how}: `deterministic=False` adds them where they live, in no order")
             mark_fresh(kernel, array)
             _Ordered(kernel, ops, found, name).run()
@@ -159,6 +161,8 @@ class _Ordered:
         known |= dict(zip(entries.keys, body.args, strict=False))
         block = append(body, BlockOp(body.args[-1], kind), location).result
         known[entries.block.result] = block
+        if entries.parts is not None:
+            known[entries.parts.number] = _part_of_table(body, entries.parts, block, known, location)
         rows = copy_value(body, op.rows, known)
         start = None if entries.block.start is None else copy_value(body, entries.block.start, known)
         for bound, seen in ((self._stop(body, entries, known), Predicate.Lt), (start, Predicate.Ge)):
@@ -246,6 +250,17 @@ class _Ordered:
         ]
         append(outer, TasksOp(counts, Region(body)), location)
         return body, blocks
+
+
+def _part_of_table(body: Block, parts: Parts, block: SSAValue, known: Known, location: LocationAttr) -> SSAValue:
+    """Which part of a table a block is of; the last one behind all of them, which has ended there."""
+
+    def made(op: Operation) -> SSAValue:
+        return append(body, op, location).results[0]
+
+    number = made(arith.FloorDivSIOp(made(BlockPositionOp(block)), made(constant(parts.length))))
+    last = made(arith.SubiOp(copy_value(body, count_of(parts.number), known), made(constant(1))))
+    return made(arith.MinSIOp(number, last))
 
 
 def _part_of(outer: Block, dim: int, rank: SSAValue, location: LocationAttr) -> tuple[None, SSAValue, SSAValue]:
