@@ -274,7 +274,7 @@ kernel mlp_two_gemms(X: bf16[M, 128], W: bf16[128, H], V: bf16[H, 128], Y: bf16[
 }
 """What is computed with the result of an MMA: with tiles, rows and columns that are loaded for that."""
 
-LONG = ("gemm_silu",)
+LONG = ("gemm_silu", "gemm_gelu", "gemm_bias_gelu_tanh", "gemm_bias_residual_gelu")
 """Those epilogues of which half is computed beside the next task at tiles of 128 x 256."""
 
 OVER_RANKS: dict[str, str] = {

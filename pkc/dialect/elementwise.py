@@ -195,6 +195,16 @@ class StepTanhOp(Unary):
     name = "pk.step_tanh"
 
 
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+@function("0.5 + 0.5 * erf", in_f64(lambda a: 0.5 * _erfc(-a)), centred=True)
+class StepErfOp(Unary):
+    """(1 + erf(a)) / 2"""
+
+    name = "pk.step_erf"
+
+
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)
 class NotOp(Unary):
     """Logical negation"""

@@ -81,8 +81,12 @@ def _arrives(thread: Writing, barrier: int) -> None:
         thread.written = {}
 
 
+# Half of 3 + erf(x) has more instructions than MMAs have room for beside them.
+TEXTS = EPILOGUES | {"no step": EPILOGUES["gemm_gelu"].replace("1.0 +", "3.0 +")}
+
+
 def roles_of(name: str, schedule: dict[str, str] | None = None) -> KernelOp:
-    return compile_program(parse_text(Source("k.pk", EPILOGUES[name])), schedule=schedule, level="roles").kernel
+    return compile_program(parse_text(Source("k.pk", TEXTS[name])), schedule=schedule, level="roles").kernel
 
 
 def results(lowered: KernelOp, sizes: dict[str, int], thread: int) -> list[Result]:
@@ -122,7 +126,7 @@ def test_long_epilogues_have_half_beside_the_next_task(name: str) -> None:
     assert [number_on(op, LATER) for op in roles_of(name).walk() if LATER in op.attributes] == [64]
 
 
-@pytest.mark.parametrize("name", ["gemm_bias", "gemm_residual", "gemm_residual_f32", "gemm_gelu"])
+@pytest.mark.parametrize("name", ["gemm_bias", "gemm_residual", "gemm_residual_f32", "no step"])
 def test_others_have_none(name: str) -> None:
     with collecting() as remarks:
         roles = roles_of(name)

@@ -1,6 +1,6 @@
 // RUN: pkc-opt %s -p pk-simplify-arithmetic | filecheck %s
 
-// 1 + tanh(x) is twice a step from 0 to 1. Powers of two are multiplied with other constants, also across a product: of
+// 1 + tanh(x) is twice a step from 0 to 1, and so is 1 + erf(x). Powers of two are multiplied with other constants, also across a product: of
 // the GELU by tanh no factor is left but that of the operand. A tanh that something else uses stays, and so do constants
 // whose product would be rounded, or that differ.
 // CHECK-LABEL: pk.kernel @gelu
@@ -19,7 +19,7 @@
 // CHECK-NEXT:  %[[Q:.*]] = pk.mul %[[THIRD]], %[[P]]
 // CHECK-NEXT:  %[[R:.*]] = pk.mul %[[THIRD]], %[[Q]]
 // CHECK-NEXT:  pk.store %[[R]]
-// CHECK-NEXT:  %[[STEP:.*]] = pk.step_tanh %[[X]]
+// CHECK-NEXT:  %[[STEP:.*]] = pk.step_erf %[[X]]
 // CHECK-NEXT:  pk.store %[[STEP]]
 // CHECK-NEXT:  pk.tanh
 // CHECK-NEXT:  pk.full 2.500000e-01
@@ -45,7 +45,7 @@ pk.kernel @gelu(%X: !pk.private<[N], f32> {pk.name = "X"}, %Y: !pk.private<[N], 
   %q = pk.mul %third, %p : !pk.tile<8xf32>
   %r = pk.mul %third, %q : !pk.tile<8xf32>
   pk.store %r, %Y[%b : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
-  %v = pk.tanh %x : !pk.tile<8xf32>
+  %v = pk.erf %x : !pk.tile<8xf32>
   %hv = pk.mul %v, %half : !pk.tile<8xf32>
   %d = pk.add %hv, %half : !pk.tile<8xf32>
   pk.store %d, %Y[%b : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>

@@ -63,6 +63,7 @@ FORMULAS = {
     elementwise.RsqrtOp: lambda a: 1 / math.sqrt(a) if a >= 0 else math.nan,
     elementwise.SigmoidOp: lambda a: 1 / (1 + math.exp(-a)),
     elementwise.StepTanhOp: lambda a: 0.5 + 0.5 * math.tanh(a),
+    elementwise.StepErfOp: lambda a: math.erfc(-a) / 2,
 }
 
 

@@ -17,7 +17,7 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.rewriter import Rewriter
 
-from pkc.dialect.elementwise import AddOp, DivOp, ExpOp, MulOp, SteepExpOp, StepTanhOp, SubOp, TanhOp
+from pkc.dialect.elementwise import AddOp, DivOp, ErfOp, ExpOp, MulOp, SteepExpOp, StepErfOp, StepTanhOp, SubOp, TanhOp
 from pkc.dialect.reductions import RowMaxOp, RowSumOp
 from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, tile_type
 from pkc.dialect.types import dtype_bytes, f32
@@ -55,23 +55,29 @@ class SimplifyArithmetic(ModulePass):
     name = "pk-simplify-arithmetic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        patterns = GreedyRewritePatternApplier([StepOfTanh(), FoldPowersOfTwo()], ctx=ctx)
+        patterns = GreedyRewritePatternApplier([Steps(), FoldPowersOfTwo()], ctx=ctx)
         located_walker(patterns, clean=True).rewrite_module(op)
         _steepen(op)
 
 
-class StepOfTanh(RewritePattern):
-    """1 + tanh(x), and a power of two times that, by a step from 0 to 1, which loses nothing where tanh is near -1, and
-    is cheaper: the GELU by tanh."""
+_STEPS: dict[type[Operation], type[StepTanhOp | StepErfOp]] = {TanhOp: StepTanhOp, ErfOp: StepErfOp}
+"""Functions that rise from -1 to 1, and those that rise with them from 0 to 1."""
+
+
+class Steps(RewritePattern):
+    """1 + tanh(x) or 1 + erf(x), and a power of two times that, by a step from 0 to 1, which is cheaper and loses
+    nothing where tanh is near -1: GELUs."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
         for number, other in ((_constant(op.lhs), op.rhs), (_constant(op.rhs), op.lhs)):
             if number is None or not _is_power_of_two(number) or not other.has_one_use():
                 continue
-            factor, tanh = (1.0, other) if isinstance(other.owner, TanhOp) else _factor(other)
-            if factor == number and tanh is not None and isinstance(tanh.owner, TanhOp) and tanh.has_one_use():
-                made: list[Operation] = [StepTanhOp(tanh.owner.tile)]
+            factor, risen = (1.0, other) if isinstance(other.owner, TanhOp | ErfOp) else _factor(other)
+            if factor != number or risen is None or not risen.has_one_use():
+                continue
+            if isinstance(risen.owner, TanhOp | ErfOp):
+                made: list[Operation] = [_STEPS[type(risen.owner)](risen.owner.tile)]
                 if number != 0.5:
                     made.append(FullOp(2 * number, tile_type(op.result)))
                     made.append(MulOp(made[1], made[0]))

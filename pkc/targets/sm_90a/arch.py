@@ -126,7 +126,7 @@ TUNING = Tuning(
     long_chain=16,
     later_chain=9,
     # GEMM of 8192 with half of its epilogue beside the next task: of SiLU, 9 of them, 0.6 to 1.1 per cent faster, of
-    # others, 10 and 12, 0.9 to 1.2 per cent, and of GELU by `erf`, 22, 0.6 to 1.1 per cent slower.
+    # others, 10 and 12, 0.9 to 1.2 per cent, and of one with `erf`, 22, 0.6 to 1.1 per cent slower.
     later_lanes=12,
     # 8 elements of two warps of SiLU take half as long as the MMAs of 64 x 256 x 64.
     later_piece=8,

@@ -256,6 +256,19 @@ PLAIN: tuple[Instruction, ...] = (
         "(1 + tanh(a)) / 2, which is 1 / (1 + e to the power -2 a)",
         "pk.step_tanh",
     ),
+    Instruction(
+        "step_erf_f32",
+        ("f32",),
+        "f32",
+        # 1 / (1 + 2 to the power a P(a^2)), P least in the largest error of the result.
+        "const float s = a * a; float p = fmaf(-4.58634602e-07f, s, 1.72706724e-05f);"
+        " p = fmaf(p, s, -0.000258853956f); p = fmaf(p, s, 0.0018054411f); p = fmaf(p, s, 0.000532022576f);"
+        " p = fmaf(p, s, -0.296518502f); p = fmaf(p, s, -3.25581561f);"
+        ' float e, r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(a * p));'
+        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e)); return r;',
+        "(1 + erf(a)) / 2",
+        "pk.step_erf",
+    ),
     pure("sqrt_f32", ("f32",), "f32", "sqrt.rn.f32 %0, %1;", "square root, to nearest", "pk.sqrt"),
     pure("round_f32", ("f32",), "f32", "cvt.rni.f32.f32 %0, %1;", "the nearest whole number", "pk.round"),
     pure("floor_f32", ("f32",), "f32", "cvt.rmi.f32.f32 %0, %1;", "a rounded down", "pk.floor"),

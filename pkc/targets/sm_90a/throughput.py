@@ -34,6 +34,7 @@ _RATES: dict[str, Rate] = {
     "pk.sqrt": Rate(10, 1, _COUNTED),
     "pk.sigmoid": Rate(7, 2, _COUNTED),
     "pk.step_tanh": Rate(2, 2, _COUNTED),
+    "pk.step_erf": Rate(9, 2, _COUNTED),
     "pk.div": Rate(7, 1, _COUNTED),
     # A step for each lane, and sums of what a thread has.
     "pk.cum_sum": Rate(6, 0, 0.5),
