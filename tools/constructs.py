@@ -190,7 +190,7 @@ CONSTRUCTS = (
             "for e in tasks(blocks(E, 64)):",
             "    count[e] = X[e]",
             "for e in tasks(E):",
-            "    for m in tasks(blocks(M, 64, stop=count[e])):",
+            "    for m in tasks(blocks(M, 64, stop=min(count[e], M))):",
             "        Y[e, m] = full(f32, 1.0, m)",
         ),
         refused="PK510",
