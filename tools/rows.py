@@ -126,7 +126,7 @@ def tried(length: int) -> list[dict[str, str]]:
     return [{}, *({"row": str(size)} for size in PIECES), *({"cluster": str(count)} for count in CLUSTERS)]
 
 
-def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[str, Any]]:
+def measure_pkc(name: str, lengths: Sequence[int], lock: Path, *, shares: bool) -> Iterator[dict[str, Any]]:
     torch: Any = importlib.import_module("torch")
     from pkc.driver.builder import artifact_for
     from pkc.frontend.parse import parse_text
@@ -144,7 +144,9 @@ def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[
         blocks = dict.fromkeys(
             max(1, 1 << round(log2(elements / length))) for elements in ELEMENTS if elements >= length
         )
-        for rows, given in itertools.product(blocks or (1,), tried(length)):
+        equal: list[dict[str, str]] = [{}, {"queue": "false"}] if shares else [{}]
+        for rows, tiles, of in itertools.product(blocks or (1,), tried(length), equal):
+            given = {**tiles, **of}
             program = parse_text(Source("rows.pk", text_of(name, length, rows)))
             entry = {"length": length, "rows": rows, "schedule": given}
             try:
@@ -160,8 +162,9 @@ def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[
                 yield {**entry, "ms": ms, "error of the largest": float(off)}
 
 
-def measure_here(who: str, name: str, lengths: Sequence[int], lock: Path) -> None:
-    for found in (measure_pkc if who == "pkc" else measure_peer)(name, lengths, lock):
+def measure_here(who: str, name: str, lengths: Sequence[int], lock: Path, *, shares: bool) -> None:
+    pkc = partial(measure_pkc, shares=shares)
+    for found in (pkc if who == "pkc" else measure_peer)(name, lengths, lock):
         print(json.dumps({"kernel": name, "who": who, **found}), flush=True)
 
 
@@ -171,12 +174,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=95)
     parser.add_argument("--kernels", default=",".join(KERNELS))
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)))
+    parser.add_argument("--shares", action="store_true", help="also with an equal share of the tasks for each CTA")
     parser.add_argument("--here", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     lengths = [int(length) for length in options.lengths.split(",")]
     if options.here:
         who, name, lock = options.here
-        measure_here(who, name, lengths, Path(lock))
+        measure_here(who, name, lengths, Path(lock), shares=options.shares)
         return
     present.gpus(1)
     end = time.monotonic() + options.seconds
@@ -192,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]:
             out = Path(folder) / f"{who}_{name}_{half[0]}"
             command = [sys.executable, "-m", "tools.rows", "--lengths", ",".join(map(str, half))]
-            command += ["--here", who, name, str(lock)]
+            command += ["--here", who, name, str(lock), *(["--shares"] if options.shares else [])]
             with out.open("wb") as stream:
                 running.append((subprocess.Popen(command, cwd=ROOT, stdout=stream), out))
         results: list[dict[str, Any]] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -104,9 +105,18 @@ class _LocatingParser(Parser):
         return op
 
 
+class _WholeNames(argparse.HelpFormatter):
+    """Breaks no line within the name of a pass."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = textwrap.TextWrapper(width, indent, indent, break_long_words=False, break_on_hyphens=False)
+        return fill.fill(text)
+
+
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pkc opt",
+        formatter_class=_WholeNames,
         description="Run passes over textual IR.",
         epilog=f"passes of pkc: {', '.join(PASSES)}; those of xDSL can be named too. "
         f"The tile pipeline is {pipeline_text(TILE_PIPELINE)}",

@@ -245,6 +245,8 @@ class Artifact:
     """Set if the kernel is traced."""
     waits: Waits | None = None
     """Set if the waits of the kernel are bounded."""
+    queue: bool = False
+    """Whether CTAs take tasks from a queue: launches share its counter, and so must not run at the same time."""
     engines: str = ""
     """What copy engines do, as IR: a kernel with one `pk.role copy_engine` for each engine, without `pk.epoch`.
 

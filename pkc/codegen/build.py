@@ -21,7 +21,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.attributes import number_on, planned
 from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
-from pkc.dialect.program import CLUSTER, COMM_SMS, KernelOp
+from pkc.dialect.program import CLUSTER, COMM_SMS, QUEUE, KernelOp
 from pkc.location import span_of
 from pkc.passes import FEWER_REGISTERS, MACHINE_PIPELINE
 from pkc.passes.machine.lower_tiles import MACHINE, THREADS
@@ -81,6 +81,7 @@ def build_kernel(kernel: KernelOp) -> Built:
         source=hashlib.sha256(source.encode()).hexdigest(),
         trace=trace_of(kernel),
         waits=waits_of(kernel),
+        queue=QUEUE in kernel.attributes,
         engines=engines_text(kernel),
     )
     serialized = dict.fromkeys(finding.text for finding in compiled.findings if finding.kind == "serialized")

@@ -116,7 +116,7 @@ class _Printer:
         self._lines.append("    " * self._depth + text)
 
     def _statement(self, op: Operation) -> None:
-        if isinstance(op, scf.YieldOp) or is_engine(op):
+        if isinstance(op, scf.YieldOp | scf.ConditionOp) or is_engine(op):
             return
         if isinstance(op, CommentOp):
             self._emit(f"// {op.text.data}")
@@ -128,6 +128,8 @@ class _Printer:
         self._mark(op)
         if isinstance(op, scf.ForOp):
             self._for(op)
+        elif isinstance(op, scf.WhileOp):
+            self._while(op)
         elif isinstance(op, scf.IfOp):
             self._if(op)
         elif isinstance(op, RegistersOp):
@@ -167,6 +169,20 @@ class _Printer:
         self._emit("#pragma unroll" if UNROLL in op.attributes else "#pragma unroll 1")
         advance = f"++{variable}" if step == "1" else f"{variable} += {step}"
         self._nested(f"for (int {variable} = {first}; {variable} < {last}; {advance})", op.body.block)
+
+    def _while(self, op: scf.WhileOp) -> None:
+        self._emit("#pragma unroll 1")
+        self._emit("while (true) {")
+        self._depth += 1
+        self._block(op.before_region.block)
+        condition = op.before_region.block.last_op
+        assert isinstance(condition, scf.ConditionOp)
+        self._emit(f"if (!({_bare(self._use(condition.condition))})) break;")
+        for value, inside in zip(condition.args, op.after_region.block.args, strict=True):
+            self._names[inside] = self._use(value)
+        self._block(op.after_region.block)
+        self._depth -= 1
+        self._emit("}")
 
     def _if(self, op: scf.IfOp) -> None:
         self._nested(f"if ({_bare(self._use(op.cond))})", op.true_region.block)

@@ -66,6 +66,10 @@ TARGET = "target"
 FLAT = "flat"
 """Attribute of `pk.kernel`: its tiles lie in their stages without a swizzle."""
 
+QUEUE = "queue"
+"""Attribute of `pk.kernel`: its CTAs take tasks from a queue, which has so many places in shared memory for the numbers
+of the next ones (`pk-plan-queue`)."""
+
 CONSUMERS, STAGES = "consumers", "stages"
 """Keys of the schedule: how many warpgroups compute, and how many stages loops have."""
 

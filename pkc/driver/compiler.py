@@ -27,6 +27,7 @@ from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pip
 from pkc.passes.roles.plan_fetch import FetchPlan, PlanFetch, explain_fetch
 from pkc.passes.roles.plan_mma import MmaPlan, PlanMma, explain_mma
 from pkc.passes.roles.plan_overlap import Explanation, PlanOverlap, explain
+from pkc.passes.roles.plan_queue import PlanQueue, QueueExplanation, explain_queue
 from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.roles.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.roles.plan_warps import PlanWarps, WarpPlan, explain_warps
@@ -39,7 +40,15 @@ from pkc.targets.target import lookup
 
 Number = int | float | bool
 Why: TypeAlias = (
-    Explanation | FetchPlan | OrderExplanation | WarpPlan | StagePlan | TransferPlan | PipelinePlan | MmaPlan
+    Explanation
+    | FetchPlan
+    | OrderExplanation
+    | WarpPlan
+    | QueueExplanation
+    | StagePlan
+    | TransferPlan
+    | PipelinePlan
+    | MmaPlan
 )
 
 EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
@@ -48,6 +57,7 @@ EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanFetch: explain_fetch,
     OrderTasks: explain_order,
     PlanWarps: explain_warps,
+    PlanQueue: explain_queue,
     PlanStages: explain_stages,
     PlanTransfers: explain_transfers,
     PipelineMma: explain_pipelines,

@@ -29,6 +29,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "order": ("natural", "local_first", "local_last", "ring"),
     "straddle": bool,
     "separate_loader": bool,
+    "queue": bool,
     "transfer": ("push",),
     "deterministic": bool,
     "row": range(16, 65537),

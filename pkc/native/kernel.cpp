@@ -222,7 +222,7 @@ const Kernel::Memory &Kernel::memory(const Dims &dims, const std::vector<CUstrea
     }
     for (const Json &signal : header_.at("signals"))
         made.offsets[signal.at("name")] = mesh.zeroed(4 * counters(signal, dims));
-    made.epochs = mesh.zeroed(4 * static_cast<uint64_t>(grid_));
+    made.epochs = mesh.zeroed(4 * (static_cast<uint64_t>(grid_) + 1));  // and what CTAs have taken from a queue
     return memory_.emplace(dims, made).first->second;
 }
 

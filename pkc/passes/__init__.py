@@ -54,6 +54,7 @@ from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_packets import PlanPackets
 from pkc.passes.roles.plan_padding import PlanPadding
+from pkc.passes.roles.plan_queue import PlanQueue
 from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
@@ -153,6 +154,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanWarps(),  # roles are known, and do not change any more; needs the transfers, which threads carry out or start
     ShareStages(),  # needs the warps, which read and write rows of their own; before stages are counted
     LoadOnce(),  # channels are what they stay, but for the place of their operations; one stage is enough for them then
+    PlanQueue(),  # roles and their tasks are what they stay; before stages, which have the rest of shared memory
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every role that reaches another rank
     Cse(),  # integers that each role now computes for itself

@@ -170,6 +170,17 @@ class NotSharedOut(Diagnostic):
     help = "all `pk.tasks` of a kernel have `per_cta`, or none"
 
 
+class NoQueue(Diagnostic):
+    """The tasks of a kernel come from a queue, and it matters which CTA runs one, or when."""
+
+    code = "PK477"
+    title = "the tasks of `{kernel}` cannot come from a queue: {reason}"
+    label = "`queue` stands here"
+    help = "leave `queue` out: `pk-plan-queue` writes it where any CTA may take any task at any time"
+    kernel: str
+    reason: str
+
+
 class ChannelEnds(Diagnostic):
     """A channel does not join exactly two roles."""
 

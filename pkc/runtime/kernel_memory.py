@@ -72,7 +72,7 @@ class KernelMemory:
         sizes = {array.name: _bytes(array, splits, dims) for array, splits in self._arrays}
         for signal in self._artifact.signals:
             sizes[signal.name] = 4 * counters(signal, dims)
-        sizes[_EPOCHS] = 4 * self._grid
+        sizes[_EPOCHS] = 4 * (self._grid + 1)  # and the number of tasks that CTAs have taken from a queue
         offsets = _placed(self._mesh.heap.allocate, self._plain, sizes)
         offsets |= _placed(self._mesh.zeroed, self._zeroed, sizes)
         together = self._restarting

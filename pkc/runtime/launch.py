@@ -60,7 +60,7 @@ class LoadedKernel:
         private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
         self._private_scratch = [array.name for array in private]
         self.memory = KernelMemory(artifact, mesh, self.grid)
-        self._turns = mesh.turns if self.memory.shared else None
+        self._turns = mesh.turns if self.memory.shared or artifact.queue else None
         self._form: Form | None = None
         """What calls have in common with the last one that was checked."""
         self._agreed: set[object] = set()

@@ -103,6 +103,8 @@ class Writer:
             assert not op.results
             self._line(f"for {self.name(op.body.block.args[0])} in range({', '.join(operands)}):", depth)
             self._block(op.body.block, depth + 1)
+        elif isinstance(op, scf.WhileOp):
+            self._while(op, depth)
         elif isinstance(op, scf.IfOp):
             assert not op.results and not op.false_region.blocks
             self._line(f"if {operands[0]}:", depth)
@@ -110,9 +112,19 @@ class Writer:
         elif isinstance(op, machine.SetOp):
             value, registers, index = operands
             self._line(f"{registers}[0][{registers}[1] + {index}] = {value}", depth)
-        elif not isinstance(op, machine.CommentOp | scf.YieldOp):
+        elif not isinstance(op, machine.CommentOp | scf.YieldOp | scf.ConditionOp):
             text = self._expression(op, operands)
             self._line(f"{self.name(op.results[0])} = {text}" if op.results else text, depth)
+
+    def _while(self, op: scf.WhileOp, depth: int) -> None:
+        condition = op.before_region.block.last_op
+        assert isinstance(condition, scf.ConditionOp)
+        self._line("while True:", depth)
+        self._block(op.before_region.block, depth + 1)
+        self._line(f"if not {self.name(condition.condition)}: break", depth + 1)
+        for value, inside in zip(condition.args, op.after_region.block.args, strict=True):
+            self._line(f"{self.name(inside)} = {self.name(value)}", depth + 1)
+        self._block(op.after_region.block, depth + 1)
 
     def _expression(self, op: Operation, operands: Sequence[str]) -> str:
         if isinstance(op, arith.CmpiOp):

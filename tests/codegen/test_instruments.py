@@ -22,7 +22,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from pkc.timeline import table
 from pkc.timeline.records import Words, decode, longest
-from tests.codegen.threads import Cta, Memory, warps
+from tests.codegen.threads import SHARES, Cta, Memory, warps
 
 SUM = """\
 kernel rs(X: bf16[M, N], Y: bf16[M, N].shard(0)):
@@ -37,8 +37,9 @@ SIZES = {"M": 96, "N": 64, "trace_ctas": CTAS, "trace_records": 64, "report_ctas
 def compiled(instrument: str, text: str = SUM) -> tuple[KernelOp, KernelOp]:
     """The roles level, and the machine level with an instrument."""
     program = parse_text(Source("rs.pk", text).remember())
-    lowered = compile_program(program, level="machine", instruments=[instrument] if instrument else [])
-    return compile_program(program, level="roles").kernel, lowered.kernel
+    instruments = [instrument] if instrument else []
+    lowered = compile_program(program, schedule=SHARES, level="machine", instruments=instruments)
+    return compile_program(program, schedule=SHARES, level="roles").kernel, lowered.kernel
 
 
 def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[KernelOp, Memory]:

@@ -31,7 +31,7 @@ from pkc.remarks import collecting
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
-from tests.codegen.threads import _DOES, FETCHING, ORDER, Cta, Memory, swizzled, warps
+from tests.codegen.threads import _DOES, FETCHING, ORDER, SHARES, Cta, Memory, swizzled, warps
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.sweeps import sweep
 
@@ -51,7 +51,8 @@ def run(
     sizes like these."""
     program = parse_text(Source("test.pk", text))
     divisors = divisors_of(compile_program(program).module.ops, sizes, ranks) if fitting else None
-    roles: KernelOp = compile_program(program, schedule=schedule, level="roles", divisors=divisors).kernel
+    settings = {**SHARES, **(schedule or {})}
+    roles: KernelOp = compile_program(program, schedule=settings, level="roles", divisors=divisors).kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, ranks, sizes)
     for name, values in inputs.items():

@@ -15,7 +15,7 @@ from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.run import simulate
-from tests.codegen.threads import Memory, warps
+from tests.codegen.threads import SHARES, Memory, warps
 from tests.codegen.together import Together
 
 
@@ -23,7 +23,7 @@ def run(
     text: str, sizes: dict[str, int], values: np.ndarray[Any, Any], **more: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """Y of a kernel of X, and of more arrays, on one rank, of one task."""
-    roles: KernelOp = compile_program(parse_text(Source("rows.pk", text)), level="roles").kernel
+    roles: KernelOp = compile_program(parse_text(Source("rows.pk", text)), schedule=SHARES, level="roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, 1, sizes)
     for name, content in {"X": values, **more}.items():

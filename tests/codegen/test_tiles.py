@@ -20,7 +20,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.program import Program
 from pkc.sim.run import simulate
-from tests.codegen.threads import Memory, warps
+from tests.codegen.threads import SHARES, Memory, warps
 from tests.codegen.together import Together
 from tests.sweeps import sweep
 from tests.tiles import EPILOGUES, OVER_RANKS, TILES
@@ -78,7 +78,7 @@ def sizes_of(text: str, sizes: Mapping[str, int]) -> dict[str, int]:
 def compiled(text: str, sizes: Mapping[str, int], level: str) -> Compiled:
     program = parse_text(Source("tiles.pk", text))
     divisors = divisors_of(compile_program(program).module.ops, sizes, 1)
-    return compile_program(program, level=level, divisors=divisors)
+    return compile_program(program, schedule=SHARES, level=level, divisors=divisors)
 
 
 def check(text: str, sizes: Mapping[str, int]) -> None:

@@ -8,6 +8,7 @@ task for each CTA. So it says where data goes, not when; but arrivals, bytes and
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,6 +45,8 @@ class Memory:
     names: list[str] = field(default_factory=list)
     ctas: list[Cta] = field(default_factory=list)
     programs: dict[tuple[Block, type[Thread]], Callable[..., Any]] = field(default_factory=dict)
+    asked: Counter[int] = field(default_factory=Counter[int])
+    """How often CTAs of a rank have asked for more tasks."""
     again: frozenset[str] = frozenset()
     """Arrays whose elements may be stored several times."""
     flat: dict[int, tuple[list[np.ndarray[Any, Any]], int]] = field(default_factory=dict)
@@ -231,6 +234,11 @@ def swizzled(offset: Any, width: int) -> Any:
     """Where a byte lies (PTX ISA, swizzling modes): 16-byte chunks change places by the number of the 128-byte line,
     counted from the begin of shared memory."""
     return offset ^ (((offset >> 7) & (width // 16 - 1)) << 4) if width else offset
+
+
+SHARES = {"queue": "false"}
+"""The schedule of kernels whose threads run to their ends one after the other, or do not wait for barriers: they could
+not wait for numbers of tasks either (`tests/codegen/live.py` has threads that do)."""
 
 
 class EndedError(Exception):
@@ -441,6 +449,13 @@ def _store_u32(thread: Thread, address: int, word: int) -> None:
         thread.cta.memory.store(address, word)
 
 
+def _take_number(thread: Thread, _address: int) -> int:
+    """Of tasks that CTAs take from a queue."""
+    asked = thread.cta.memory.asked
+    asked[thread.cta.rank] += 1
+    return asked[thread.cta.rank] - 1
+
+
 def _record(thread: Thread, number: tuple[list[int], int], base: int, length: int, *words: int) -> None:
     registers, start = number
     if registers[start] < length:
@@ -543,6 +558,7 @@ _DOES: dict[str, Does] = {
     "load_shared_b8x2": _load_shared_b8x2,
     "store_shared_b8x2": _store_shared_b8x2,
     "store_u32": _store_u32,
+    "take_number": _take_number,
     "record": _record,
     "report": _report,
     "end_thread": _end_thread,

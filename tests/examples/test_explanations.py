@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -21,9 +22,10 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import InterleaveOp, RotateOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.machine import InstructionOp, TensorMapOp
+from pkc.dialect.machine import GetOp, InstructionOp, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, LONGEST_FIRST, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import pieces
 from pkc.driver.compiler import EXPLAINED, Why, load
@@ -36,6 +38,7 @@ from pkc.passes.roles.pipeline_mma import PipelinePlan
 from pkc.passes.roles.plan_fetch import FetchPlan
 from pkc.passes.roles.plan_mma import MmaPlan
 from pkc.passes.roles.plan_overlap import Explanation
+from pkc.passes.roles.plan_queue import QueueExplanation
 from pkc.passes.roles.plan_stages import StagePlan
 from pkc.passes.roles.plan_transfers import TransferPlan
 from pkc.passes.roles.plan_warps import WarpPlan
@@ -139,6 +142,7 @@ def test_a_claim_that_does_not_hold_is_found() -> None:
         *(("ag_gemm", schedule) for schedule in SCHEDULES),
         ("ring_attention", ""),
         ("attention", ""),
+        ("attention_delta", ""),
     ):
         found = explained(name, schedule)
         assert found is not None
@@ -176,6 +180,8 @@ def _changed(claim: Why) -> Iterator[Why]:
             if claim.half:
                 yield replace(claim, half=claim.half.replace("stores" if "stores" in claim.half else "loads", "has"))
                 yield replace(claim, half=f"{claim.half} and `C`")
+        case QueueExplanation():
+            yield replace(claim, places=claim.places + 1)
         case StagePlan():
             yield replace(claim, stages=claim.stages + 1)
         case TransferPlan():
@@ -199,6 +205,8 @@ def _holds(claim: Why, found: Explained) -> bool:
             return _is_ordered(claim, found.roles)
         case WarpPlan():
             return _runs(claim, found.roles, found.machine)
+        case QueueExplanation():
+            return _takes_tasks(claim, found.machine)
         case StagePlan():
             return _has_stages(claim, found.roles, found.machine)
         case TransferPlan():
@@ -267,6 +275,24 @@ def _is_ordered(claim: OrderExplanation, kernel: KernelOp) -> bool:
     rotated = any(isinstance(op, RotateOp) for op in kernel.walk())
     interleaved = any(isinstance(op, InterleaveOp) for op in kernel.walk())
     return (rotated, interleaved) == (claim.order in ("local_first", "ring"), claim.order == "local_last")
+
+
+def _takes_tasks(claim: QueueExplanation, machine: KernelOp | None) -> bool:
+    """One thread takes numbers, and all numbers that were passed on are counted modulo so many places."""
+    assert machine is not None
+    taken = [op for op in machine.walk() if _is_instruction(op, "take_number")]
+    rests = {constant_of(op.rhs) for op in machine.walk() if isinstance(op, arith.AndIOp) and _counts_numbers(op.lhs)}
+    return len(taken) == 1 and rests == {claim.places - 1}
+
+
+def _is_instruction(op: Operation, name: str) -> bool:
+    return isinstance(op, InstructionOp) and op.instruction_name.data == name
+
+
+def _counts_numbers(value: SSAValue) -> bool:
+    """Whether a value is read from a register that counts numbers which were passed on, as its name says."""
+    owner = value.owner
+    return isinstance(owner, GetOp) and re.fullmatch(r"passed(_\d+)?", owner.registers.name_hint or "") is not None
 
 
 def _runs(claim: WarpPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:

@@ -433,6 +433,7 @@ ELSEWHERE = {
     "pk-lower-tiles": "lower_tiles.mlir",
     "pk-balance-tasks": "balance_tasks.mlir",
     "pk-plan-cache": "plan_cache.mlir",
+    "pk-plan-queue": "plan_queue.mlir",
     "pk-plan-clusters": "test_plan_clusters.py",
     "pk-load-once": "load_once.mlir",
     "pk-part-axes": "part_axes.mlir",

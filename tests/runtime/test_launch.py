@@ -93,11 +93,13 @@ def reduce_on(monkeypatch: pytest.MonkeyPatch, ranks: int = 3) -> tuple[LoadedKe
     return kernel, {"A": tensors, "C": c, "scale": 0.5, "count": -3}, api
 
 
-def small_on(monkeypatch: pytest.MonkeyPatch, ranks: int = 1) -> tuple[LoadedKernel, dict[str, Any], Api]:
+def small_on(
+    monkeypatch: pytest.MonkeyPatch, ranks: int = 1, of: Artifact = SMALL
+) -> tuple[LoadedKernel, dict[str, Any], Api]:
     made, api = driver(monkeypatch, gpus=ranks)
-    api.struct_bytes = layout(SMALL.fields)[1]
+    api.struct_bytes = layout(of.fields)[1]
     tensors = [Tensor((4, 8), device=Device(rank)) for rank in range(ranks)]
-    return LoadedKernel(SMALL, Mesh.single_process(driver=made)), {"A": tensors, "s": 1.0, "n": 1}, api
+    return LoadedKernel(of, Mesh.single_process(driver=made)), {"A": tensors, "s": 1.0, "n": 1}, api
 
 
 def test_the_struct_is_laid_out_as_in_cpp() -> None:
@@ -581,6 +583,18 @@ def test_kernels_without_memory_of_their_own_need_no_turns(monkeypatch: pytest.M
     kernel(arguments, stream=[71, 72])
     kernel(arguments, stream=[81, 82])
     assert "cuStreamWaitEvent" not in api.names()
+
+
+def test_kernels_whose_ctas_take_tasks_from_a_queue_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share its counter, which lies behind the epochs of all CTAs; it is the same for all sizes."""
+    kernel, arguments, api = small_on(monkeypatch, 2, replace(SMALL, queue=True))
+    kernel(arguments, stream=[71, 72])
+    kernel(arguments, stream=[81, 82])
+    assert api.names().count("cuStreamWaitEvent") == 2
+    assert max(count for _, count in api.zeroed) >= 4 * (SMS + 1)
+    zeroed = list(api.zeroed)
+    kernel({**arguments, "A": [Tensor((5, 8), device=Device(rank)) for rank in range(2)]}, stream=[81, 82])
+    assert api.zeroed == zeroed
 
 
 def test_waiting_for_a_stream_that_was_forked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from pkc.targets.target import target_of
 _BARRIER = re.compile(r"(?:sync|arrive)_(\d+)_of_(\d+)")
 _REGISTERS = re.compile(r"setmaxnreg_(?:inc|dec)_(\d+)")
 
-_MACHINE = (*MACHINE, RankOp, DimOp, scf.YieldOp)
+_MACHINE = (*MACHINE, RankOp, DimOp, scf.YieldOp, scf.ConditionOp)
 _ARITHMETIC = (
     arith.ConstantOp,
     arith.AddiOp,
@@ -96,6 +96,8 @@ def _is_of_the_machine(op: Operation) -> bool:
         return not op.results and not op.false_region.blocks
     if isinstance(op, scf.ForOp):
         return not op.results
+    if isinstance(op, scf.WhileOp):
+        return not op.arguments and not any(result.uses for result in op.results)
     return isinstance(op, _MACHINE + _ARITHMETIC)
 
 

@@ -325,6 +325,21 @@ class Emitter:
         self.add(scf.YieldOp())
         self.block = outer
 
+    @contextmanager
+    def repeat(self, condition: Callable[[], tuple[SSAValue, SSAValue]]) -> Generator[SSAValue]:
+        """What is emitted inside runs as long as a condition holds, which is computed anew each time, with a value."""
+        outer, before = self.block, Block()
+        self.block = before
+        holds, value = condition()
+        self.add(scf.ConditionOp(holds, value))
+        body = Block(arg_types=[value.type])
+        op = scf.WhileOp([], [value.type], [before], [body])
+        self.block = body
+        yield body.args[0]
+        self.add(scf.YieldOp())
+        self.block = outer
+        self.add(op)
+
 
 def _is_identity(kind: type[Operation], b: int | None) -> bool:
     if kind in (arith.AddiOp, arith.SubiOp, arith.XOrIOp, arith.ShLIOp, arith.ShRUIOp):

@@ -48,9 +48,13 @@ def work_of(op: Operation) -> str:
 
 def task_of(op: Operation) -> SSAValue | None:
     """The number of the task that an operation belongs to."""
-    loops = (outer for outer in ancestors(op) if isinstance(outer, scf.ForOp) and TASKS in outer.attributes)
-    loop = next(loops, None)
-    return None if loop is None else loop.body.block.args[0]
+    loop = next((outer for outer in ancestors(op) if TASKS in outer.attributes), None)
+    return None if loop is None else body_of(loop).args[0]
+
+
+def body_of(loop: Operation) -> Block:
+    """What a loop repeats."""
+    return loop.regions[-1].block
 
 
 def new_dimension(kernel: KernelOp, name: str) -> str:

@@ -37,7 +37,7 @@ def _loop_around(op: Operation) -> Operation | None:
 
 def is_rolled(op: Operation) -> bool:
     """Whether an operation is a loop that stays one."""
-    return isinstance(op, scf.ForOp) and UNROLL not in op.attributes
+    return isinstance(op, scf.ForOp | scf.WhileOp) and UNROLL not in op.attributes
 
 
 def _kept(loop: Operation) -> set[SSAValue]:

@@ -16,7 +16,7 @@ from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
-from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
@@ -29,13 +29,13 @@ from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, exchange, signals
+from pkc.passes.machine.lowering import channels, exchange, signals, task_queue
 from pkc.passes.machine.lowering.blocks import Dimensions
-from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
+from pkc.passes.machine.lowering.context import Launch, Ring, TaskQueue, Threads, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.structure import lower_block
 from pkc.passes.machine.plan_barriers import FIRST_BARRIER, PlanBarriers
-from pkc.passes.machine.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
+from pkc.passes.machine.plan_memory import BARRIERS, OFFSET, QUEUE_OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.roles.plan_warps import PlanWarps
 from pkc.targets.arch import Arch
 from pkc.targets.target import Target, target_of
@@ -205,6 +205,8 @@ def _barriers(emit: Emitter, launch: Launch, roles: Sequence[RoleOp]) -> None:
             for ring in rings:
                 if _group(_end(ring.channel, ConsumeOp)) == group:
                     _initialise(emit, launch.base, ring)
+    if launch.tasks is not None:
+        task_queue.initialise(emit, launch.base, launch.tasks)
     for role in roles if launch.cluster > 1 else ():
         exchange.initialise(emit, launch.base, number_on(role, OFFSET))
     if rings and TMA in emit.target.transfers:
@@ -257,7 +259,19 @@ def _launch(
         cta_of["communicate"] = emit.minus(cta, computing)
         counts["communicate"] = emit.const(comm_sms)
     groups = {str(role.role.data): _group(role) for role in roles}
-    return Launch(kernel, rings, base, epoch, cta_of, counts, groups, cluster, part), rank.result
+    launch = Launch(kernel, rings, base, epoch, cta_of, counts, groups, cluster, part)
+    if QUEUE in kernel.attributes:
+        launch.tasks = _queue(kernel, emit, ctas, roles)
+    return launch, rank.result
+
+
+def _queue(kernel: KernelOp, emit: Emitter, ctas: SSAValue, roles: Sequence[RoleOp]) -> TaskQueue:
+    """The queue of the tasks, whose counter lies behind the epochs of all CTAs. The role that takes them is ahead of
+    the others, if one is: it gets no tiles from any."""
+    taker = next((role for role in roles if not any(isinstance(op, ConsumeOp) for op in role.walk())), roles[0])
+    readers = sum(1 if only_moves(role) else _warps(role) for role in roles if not (role is taker and only_moves(role)))
+    counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(ctas), 4))
+    return TaskQueue(counter, planned(kernel, QUEUE_OFFSET), planned(kernel, QUEUE), taker, readers)
 
 
 def _group(role: RoleOp) -> str:
@@ -353,6 +367,7 @@ def _of_group(emit: Emitter, launch: Launch, group: str) -> SSAValue | None:
 
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:
     warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(role.body))
+    warp_role.takes_tasks = launch.tasks is not None and launch.tasks.taker is role
     warp_role.words = number_on(role, OFFSET) or 0
     exchange.prepare(warp_role, role, number_on(role, OFFSET))
     inside = set(role.walk())

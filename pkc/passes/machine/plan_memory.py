@@ -9,12 +9,16 @@ from pkc.dialect.roles import ChannelOp, channel_of
 from pkc.passes.analysis.row_lanes import shared_words
 from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import channel_group, group_of, shared_memory
+from pkc.passes.roles.budgets import channel_group, group_of, queue_of, shared_memory
+from pkc.passes.roles.plan_warps import COMPUTE
 from pkc.targets.target import Target, target_of
 
 OFFSET, BARRIERS, STAGE_BYTES = "offset", "barriers", "stage_bytes"
 """On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage; on a
 role: to the words in which its warps share rows."""
+
+QUEUE_OFFSET = "queue_offset"
+"""On a kernel whose CTAs take tasks from a queue: where its barriers, and behind these its numbers, begin."""
 
 SHARED_BYTES = "shared_bytes"
 """On a kernel: the shared memory it needs, with room to align its start."""
@@ -26,8 +30,9 @@ class PlanMemory(KernelPass):
     CTAs that compute and CTAs that communicate are planned separately. Tiles begin at multiples of the target's
     alignment. A channel in the stages of another one begins where that begins. Channels of one phase (`phase`) lie
     behind those of all phases, and where those of other phases lie. Behind all stages come the barriers:
-    those of a channel that say a stage is full, one for each stage, then those that say it is empty. Behind these comes
-    what warps hand each other when they reduce a row together.
+    those of a channel that say a stage is full, one for each stage, then those that say it is empty. Behind these come
+    the numbers of tasks that were taken from a queue, with barriers of the same kind in front of them, and what warps
+    hand each other when they reduce a row together.
 
     Before:
 
@@ -46,6 +51,9 @@ class PlanMemory(KernelPass):
             if isinstance(op, ChannelOp):
                 groups.setdefault(channel_group(op), []).append(op)
         ends = {group: _place(channels, target) for group, channels in groups.items()}
+        if size := queue_of(kernel):
+            kernel.attributes[QUEUE_OFFSET] = IntegerAttr(ends.get(COMPUTE, 0), i64)
+            ends[COMPUTE] = ends.get(COMPUTE, 0) + size
         for role in kernel.roles:
             if words := shared_words(role, target.arch.warp):
                 end = ends.get(group_of(role), 0)

@@ -14,6 +14,7 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import AddressOp, InstructionOp, LaunchValueOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.machine.instruments import body_of
 from pkc.passes.machine.kept_integers import is_rolled, kept_integers
 from pkc.passes.machine.lower_tiles import SPARE
 from pkc.targets.target import target_of
@@ -67,7 +68,7 @@ class RecomputeIntegers(KernelPass):
                 _hide(op.results[0])
         ops = (inside for op in kernel.body.block.ops if not is_engine(op) for inside in op.walk())
         # Those around come first: loops inside begin with what these compute again.
-        for loop in [op for op in ops if isinstance(op, scf.ForOp) and _is_around(op)]:
+        for loop in [op for op in ops if _is_around(op)]:
             _Again(loop).replace()
 
 
@@ -96,16 +97,16 @@ def _hide(value: SSAValue) -> None:
     block.insert_op_after(hidden, value.op)
 
 
-def _is_around(loop: scf.ForOp) -> bool:
-    return is_rolled(loop) and any(map(is_rolled, loop.body.walk()))
+def _is_around(op: Operation) -> bool:
+    return is_rolled(op) and any(map(is_rolled, op.regions[-1].walk()))
 
 
 class _Again:
     """What an iteration of a loop computes again: the copies in its body, by what they are copies of."""
 
-    def __init__(self, loop: scf.ForOp) -> None:
-        self._block = loop.body.block
-        self._inside = list(loop.body.walk())
+    def __init__(self, loop: Operation) -> None:
+        self._block = body_of(loop)
+        self._inside = list(loop.regions[-1].walk())
         self._known = set(self._inside)
         self._first = self._block.first_op
         self._copies: dict[SSAValue, SSAValue] = {}
@@ -134,7 +135,7 @@ class _Again:
         owner = value.owner
         if isinstance(owner, Block):
             around = owner.parent_op()
-            return False if isinstance(around, scf.ForOp) and value is owner.args[0] else None
+            return False if isinstance(around, scf.ForOp | scf.WhileOp) and value is owner.args[0] else None
         if owner in self._known:
             return None
         if isinstance(owner, DimOp) or _is_again(owner):

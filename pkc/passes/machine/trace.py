@@ -18,6 +18,7 @@ from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.instruments import (
+    body_of,
     insert_after,
     insert_before,
     new_dimension,
@@ -123,7 +124,7 @@ class _Role:
     def trace(self) -> None:
         body = self.branch.true_region.block
         waits = [op for op in body.walk() if isinstance(op, InstructionOp) and _stops(op)]
-        tasks = [op for op in body.walk() if isinstance(op, scf.ForOp) and TASKS in op.attributes]
+        tasks = [op for op in body.walk() if TASKS in op.attributes]
         first = body.first_op
         assert first is not None
         insert_before(first, self._begin)
@@ -177,7 +178,7 @@ class _Role:
 
         insert_after(op, after)
 
-    def _summed(self, op: InstructionOp, loop: scf.ForOp) -> None:
+    def _summed(self, op: InstructionOp, loop: Operation) -> None:
         """A wait that is added to the others of its loop."""
 
         def before_loop(emit: Emitter) -> SSAValue:
@@ -200,9 +201,9 @@ class _Role:
         insert_after(op, after)
         insert_after(loop, after_loop)
 
-    def _tasks(self, loop: scf.ForOp) -> None:
+    def _tasks(self, loop: Operation) -> None:
         what = work_of(loop)
-        first = loop.body.block.first_op
+        first = body_of(loop).first_op
         assert first is not None
         insert_before(first, lambda emit: self._moment(emit, "task", what, first), loop)
         insert_after(loop, lambda emit: self._moment(emit, "over", what, loop))
@@ -248,7 +249,7 @@ def _name(op: InstructionOp) -> tuple[str, str]:
     return "wait", f"{room}`{text_of(op, AWAITS)}`"
 
 
-def _loop(op: Operation) -> scf.ForOp | None:
+def _loop(op: Operation) -> Operation | None:
     """The loop within a task, or outside of tasks, that goes through an operation more than once."""
-    loop = next((outer for outer in ancestors(op) if isinstance(outer, scf.ForOp)), None)
+    loop = next((outer for outer in ancestors(op) if isinstance(outer, scf.ForOp | scf.WhileOp)), None)
     return None if loop is None or TASKS in loop.attributes else loop

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role, number_on
-from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.location import span_of
@@ -62,13 +62,23 @@ def shared_memory(kernel: KernelOp) -> int:
     for role in kernel.roles:
         if size := between_warps(role, target):
             taken[group_of(role)] = taken.get(group_of(role), 0) + size
-    taken[COMPUTE] = taken.get(COMPUTE, 0) + read_behind(kernel)
+    taken[COMPUTE] = taken.get(COMPUTE, 0) + read_behind(kernel) + queue_of(kernel)
     return max(taken.values())
 
 
 def between_warps(role: RoleOp, target: Target) -> int:
     """Bytes of shared memory through which the warps of a role reduce rows that they share."""
     return shared_words(role, target.arch.warp) * target.arch.register_bytes
+
+
+def queue_of(kernel: KernelOp) -> int:
+    """Bytes of shared memory that the queue takes from which a kernel's CTAs have their tasks."""
+    return queue_bytes(number_on(kernel, QUEUE) or 0, target_of(kernel))
+
+
+def queue_bytes(places: int, target: Target) -> int:
+    """Bytes of shared memory for so many numbers of tasks, and for their barriers."""
+    return places * (2 * target.arch.mbarrier_bytes + target.arch.register_bytes)
 
 
 def bytes_of(depths: Mapping[ChannelOp, int]) -> int:

@@ -13,13 +13,14 @@ from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
-from pkc.dialect.program import PER_CTA, KernelOp, TasksOp
+from pkc.dialect.program import PER_CTA, QUEUE, KernelOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.roles.budgets import budgets
+from pkc.passes.roles.plan_queue import cannot_have_queue
 from pkc.passes.roles.role_values import VIEWS
 from pkc.passes.roles.signal_counts import count_findings, orders
 
@@ -30,6 +31,7 @@ class CheckRoles(CheckPass):
     """Refuse roles that do not fit together, for any number of ranks and all sizes.
 
     - Tasks are shared out among CTAs in all roles, or in none: otherwise roles of one CTA go through different tasks.
+      They come from a queue only where nothing orders them.
     - A channel has one producing and one consuming role. In every block it is acquired and then committed, or consumed
       and then released; no tile is used once its stage is released.
     - Deferred signals are sent, and deferred releases carried out.
@@ -49,6 +51,8 @@ class CheckRoles(CheckPass):
 
     def check(self, kernel: KernelOp) -> Iterator[Diagnostic]:
         yield from _shared_out(kernel)
+        if QUEUE in kernel.attributes and (reason := cannot_have_queue(kernel)):
+            yield errors.NoQueue(span_of(kernel.location), kernel.sym_name.data, reason)
         yield from _copied(kernel)
         channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
         numbers = {op: number for number, op in enumerate(kernel.walk())}

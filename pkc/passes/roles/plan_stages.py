@@ -29,6 +29,7 @@ from pkc.passes.roles.budgets import (
     content,
     group_of,
     in_cta_of,
+    queue_of,
     read_behind,
     stages_text,
 )
@@ -112,7 +113,7 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
     target, group = target_of(kernel), channel_group(planned[0])
     others = bytes_of({c: c.depth for c in channels if c not in planned and channel_group(c) == group})
     others += sum(between_warps(role, target) for role in kernel.roles if group_of(role) == group)
-    return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel))
+    return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel) - queue_of(kernel))
 
 
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:

@@ -289,6 +289,13 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
     ),
     Instruction("load_u32", ("i64",), "index", "return *(const volatile unsigned*)a;", "the counter at a"),
     Instruction("store_u32", ("i64", "index"), None, "*(volatile unsigned*)a = b;", "a counter of this CTA"),
+    Instruction(
+        "take_number",
+        ("i64",),
+        "index",
+        "unsigned r; " + asm("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;", '"=r"(r)', '"l"(a)') + " return r;",
+        "the number that the counter at a of this GPU had, which is one more then",
+    ),
     Instruction("clear_u32", ("i64",), None, "*(volatile unsigned*)a = 0;", "a counter of this rank, to zero"),
 )
 """Barriers, fences, groups of copies, and signals."""

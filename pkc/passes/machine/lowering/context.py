@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from pkc.dialect.counters import Order
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.row_lanes import Lanes
@@ -71,6 +71,21 @@ class Queue:
     verb: str
     amount: int | None
     order: Order
+
+
+@dataclass(frozen=True)
+class TaskQueue:
+    """Where CTAs take their tasks from: `counter` has the number of tasks that were taken behind the first ones.
+
+    The first thread of the role `taker` takes the next number ahead, and tells all roles: by a ring of `places` numbers
+    in shared memory, with two barriers for each, from `offset` on. `readers` arrivals free a place.
+    """
+
+    counter: SSAValue
+    offset: int
+    places: int
+    taker: RoleOp
+    readers: int
 
 
 @dataclass(frozen=True)
@@ -136,6 +151,8 @@ class Launch:
     """How many CTAs of the GPU take tasks together, as one."""
     part: SSAValue | None = None
     """This one's number among them."""
+    tasks: TaskQueue | None = None
+    """Where its CTAs take their tasks from, unless each has an equal share."""
 
 
 @dataclass
@@ -149,6 +166,8 @@ class WarpRole:
     rank: SSAValue
     group: str
     axes: Mapping[SSAValue, tuple[int, ...]]
+    takes_tasks: bool = False
+    """Whether it takes tasks from the queue for all roles of its CTA."""
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
     tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])

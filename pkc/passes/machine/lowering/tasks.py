@@ -13,6 +13,7 @@ from pkc.dialect.program import WIDE, TasksOp
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.row_lanes import lanes_for
 from pkc.passes.machine.emit import Emitter
+from pkc.passes.machine.lowering import task_queue
 from pkc.passes.machine.lowering.context import WarpRole
 
 _Body = Callable[[SSAValue], None]
@@ -21,7 +22,7 @@ _Body = Callable[[SSAValue], None]
 
 def lower(role: WarpRole, op: TasksOp, lower_block: Callable[[WarpRole, Block], None]) -> None:
     """CTA c of n takes tasks c, c + n, ... in the order of their numbers, or goes back and forth
-    (`pkc/dialect/task_order.py`).
+    (`pkc/dialect/task_order.py`), or takes them from a queue, in the order of their numbers.
 
     Every CTA runs all tasks that enclose others; the numbers of the tasks inside go on from one to the next.
     """
@@ -34,6 +35,9 @@ def lower(role: WarpRole, op: TasksOp, lower_block: Callable[[WarpRole, Block], 
     def body(number: SSAValue) -> None:
         _task(role, op, number, counts, lower_block)
 
+    if role.launch.tasks is not None:
+        task_queue.lower(role, total, body)
+        return
     cta, ctas = role.launch.cta_of[role.group], role.launch.ctas[role.group]
     if op.encloses_tasks:
         if outer is None:

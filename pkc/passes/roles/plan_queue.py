@@ -1,0 +1,122 @@
+"""The pass `pk-plan-queue`: tasks go to whichever CTA is done with one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, ModuleOp, i64
+
+from pkc.dialect.attributes import planned
+from pkc.dialect.program import CLUSTER, PER_CTA, QUEUE, KernelOp, RoleOp, TasksOp
+from pkc.dialect.roles import ChannelOp
+from pkc.dialect.tile import AnyMmaOp
+from pkc.dialect.types import SignalType
+from pkc.location import describe
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.budgets import between_warps, bytes_of, queue_bytes, read_behind
+from pkc.passes.roles.remote_accesses import reached
+from pkc.remarks import missed
+from pkc.targets.target import target_of
+
+PLACES = 8
+"""So many tasks the first role of a CTA can be ahead of its last one: more than there are stages between them."""
+
+TAKE = "take_number"
+"""The instruction that takes the next number from a counter of the GPU."""
+
+
+class PlanQueue(KernelPass):
+    """Let CTAs take their tasks from a queue, where memory is what these wait for.
+
+    With equal shares, CTA c of n takes tasks c, c + n, ... Not all SMs reach memory equally fast, and some are done
+    with their share long before the others. From a queue each CTA takes the next task when it has room for it; the
+    first one is that of its number. Only tasks that nothing orders can go to any CTA: those of a kernel with one phase,
+    which tells no other rank or CTA anything. Where MMAs are the limit, which are equally fast on all SMs, shares are
+    equal unless the schedule says `queue=true`.
+
+    Before:
+
+        pk.kernel @copy(...) attributes {derived, ...} {
+          pk.role loader ... { pk.tasks (%m) in (%count) attributes {per_cta} { ... } }
+          pk.role storer ... { pk.tasks (%m) in (%count) attributes {per_cta} { ... } }
+        }
+
+    After:
+
+        pk.kernel @copy(...) attributes {derived, queue = 8 : i64, ...} { ... }
+    """
+
+    name = "pk-plan-queue"
+    ONLY_DERIVED = True
+
+    def run(self, kernel: KernelOp) -> None:
+        said = kernel.schedule.get(QUEUE)
+        multiplies = any(isinstance(op, AnyMmaOp) for op in kernel.walk())
+        if said == BoolAttr.from_bool(False) or (said is None and (multiplies or _order(kernel))):
+            return
+        obstacle = _order(kernel) or _obstacle(kernel)
+        if not obstacle:
+            kernel.attributes[QUEUE] = IntegerAttr(PLACES, i64)
+            return
+        what = "each CTA has an equal share of the tasks" if said is None else "`queue=true` changes nothing"
+        missed(PlanQueue.name, kernel, f"{what}: {obstacle}")
+
+
+@dataclass(frozen=True)
+class QueueExplanation:
+    """Why the tasks of a kernel come from a queue, for so many of which a CTA has places."""
+
+    place: str
+    places: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: tasks from a queue, {self.places} places in each CTA ({self.why})"
+
+
+def explain_queue(module: ModuleOp) -> list[QueueExplanation]:
+    """The queues that the pass has given to kernels."""
+    found = [op for op in module.walk() if isinstance(op, KernelOp) and QUEUE in op.attributes]
+    return [QueueExplanation(describe(op.location), planned(op, QUEUE), _why(op)) for op in found]
+
+
+def _why(kernel: KernelOp) -> str:
+    return "the schedule says so" if QUEUE in kernel.schedule else "not all SMs reach memory equally fast"
+
+
+def _order(kernel: KernelOp) -> str:
+    """What orders the tasks of a kernel; empty if any CTA may take any of them at any time."""
+    if any(isinstance(arg.type, SignalType) for arg in kernel.body.block.args):
+        return "signals order them"
+    return "they reach other ranks" if any(any(reached(role)) for role in kernel.roles) else ""
+
+
+def _obstacle(kernel: KernelOp) -> str:
+    """Why CTAs cannot take the tasks of a kernel from a queue, though nothing orders these; empty if they can."""
+    target = target_of(kernel)
+    if target.instruction(TAKE) is None:
+        return f"{target.name} has no instruction that takes a number"
+    if reason := _shared(kernel):
+        return reason
+    stages = {op: 1 for op in kernel.body.block.ops if isinstance(op, ChannelOp)}
+    between = sum(between_warps(role, target) for role in kernel.roles)
+    room = target.stage_memory - bytes_of(stages) - between - read_behind(kernel)
+    return "" if room >= queue_bytes(PLACES, target) else "shared memory has no room for their numbers"
+
+
+def _shared(kernel: KernelOp) -> str:
+    """Why roles or CTAs would not go through the same tasks."""
+    if CLUSTER in kernel.attributes:
+        return "clusters of CTAs take them"
+    return "" if all(map(_has_one_set, kernel.roles)) else "the kernel has several sets of them"
+
+
+def cannot_have_queue(kernel: KernelOp) -> str:
+    """Why the tasks of a kernel must not come from a queue; empty if they may."""
+    return _order(kernel) or _shared(kernel)
+
+
+def _has_one_set(role: RoleOp) -> bool:
+    """Whether the tasks of a role are those of one set, in which no others are."""
+    tasks = [op for op in role.walk() if isinstance(op, TasksOp)]
+    return len(tasks) == 1 and PER_CTA in tasks[0].attributes and tasks[0].parent_op() is role

@@ -1,0 +1,58 @@
+"""Tasks from a queue, with all threads of several CTAs at once: each task once, and the counter is zero afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pkc.codegen.build import build_kernel, machine_level
+from pkc.dialect.program import QUEUE
+from pkc.driver.compiler import Compiled, compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.codegen.live import Gpu
+from tests.codegen.threads import Memory, warps
+
+TMA = """\
+kernel k(X: f32[M, 16], Y: f32[M, 16]):
+    for m in tasks(blocks(M, 4)):
+        Y[m, :] = X[m, :] * 2.0
+"""
+BY_THREADS = """\
+kernel k(X: f32[M, 5], Y: f32[M, 5]):
+    for m in tasks(blocks(M, 4)):
+        Y[m, :] = X[m, :] * 2.0
+"""
+
+
+def compiled(text: str) -> Compiled:
+    return compile_program(parse_text(Source("k.pk", text)), level="roles", schedule={"consumers": "1"})
+
+
+@pytest.mark.parametrize(("tasks", "ctas"), [(1, 2), (2, 2), (3, 2), (4, 2), (5, 2), (24, 1), (23, 2), (11, 3)])
+@pytest.mark.parametrize("text", [TMA, BY_THREADS], ids=["tma", "threads"])
+def test_each_task_is_taken_once(text: str, tasks: int, ctas: int) -> None:
+    """Of places there are 8 for each CTA, so they come again where one has more tasks."""
+    roles = compiled(text)
+    lowered = machine_level(roles.kernel)
+    gpu = None
+    for launch in range(2):
+        memory = Memory(lowered, 1, {"M": 4 * tasks - 1})
+        given = np.random.default_rng(launch).integers(-99, 99, memory.arrays["X"][0].shape)
+        memory.arrays["X"][0][...] = given
+        words = {} if gpu is None else gpu.words
+        gpu = Gpu(memory, ctas)
+        gpu.words.update(words)
+        gpu.run(lowered.body.block, [threads for _, threads in warps(roles.kernel, ctas)])
+        np.testing.assert_array_equal(memory.arrays["Y"][0], 2 * given)
+        pairs = -(-max(tasks - 2 * ctas, 0) // 2)
+        assert gpu.asked == min(tasks, ctas) + pairs
+        assert gpu.words[4 * ctas] == 0
+
+
+def test_a_kernel_says_that_launches_share_its_counter() -> None:
+    with_queue = compiled(TMA).kernel
+    assert QUEUE in with_queue.attributes
+    assert build_kernel(with_queue).artifact.queue
+    said = compile_program(parse_text(Source("k.pk", TMA)), level="roles", schedule={"queue": "false"}).kernel
+    assert not build_kernel(said).artifact.queue
