@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from pkc.cost import stream
+from pkc.cost import flow, stream
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect.words import JOINED
 from pkc.targets.target import Target
@@ -39,6 +39,11 @@ class Estimate:
     """Whether MMAs of one rank stream their operands: estimates of tiles count with what their rows cost."""
     stage: int = 0
     """Bytes of a stage of that stream."""
+    flows: bool = False
+    """Whether tiles of one rank only go through threads: estimates of tiles, and of warpgroups, count with what a task
+    needs beside what it computes."""
+    warpgroups: int = 0
+    """Warpgroups of such tasks."""
     launch: float = 0.0
     """Of `total`: what a launch takes without any work."""
     error: float = 0.0
@@ -76,9 +81,6 @@ def _errors(work: Work, ranks: int, target: Target, sms: int | None, found: Esti
     return measured, worst.total / found.total - 1
 
 
-_SPREAD = 3**-0.5
-"""The standard deviation of the length of a list that may have any length, as a share of its mean."""
-
 _NORMAL = tuple(NormalDist().inv_cdf((2 * number + 1) / 16) for number in range(8))
 """Eight numbers as likely as each other, of a normal distribution: that of the sum of several such lengths."""
 
@@ -101,6 +103,8 @@ class _Estimator:
         rates, work = self._rates, self._work
         if not work.phases:
             raise UnknownWorkError("it has no tasks")
+        if self._ranks == 1 and not work.fetched and all(map(flow.flows, work.phases)):
+            return self._flow()
         found = [self._phase(phase) for phase in work.phases]
         longest = max(found, key=lambda one: one.rounds * one.task)
         written = 0.0 if work.multiplies else sum(map(self._written, work.phases))
@@ -117,6 +121,30 @@ class _Estimator:
         # Streams were measured behind one another: what is compared has what a launch then takes.
         launch = rates.launch - longest.streamed * rates.launch_behind
         return replace(longest, total=whole, memory=memory, link=link, stages=stages, launch=launch)
+
+    def _flow(self) -> Estimate:
+        """All phases are flows: each begins when the one before has ended, and memory may take longer."""
+        work, rates = self._work, self._rates
+        main, found = 0.0, list[Estimate]()
+        for phase in work.phases:
+            each = flow.flow_of(self._sure(phase), work.consumers, self._target)
+            rounds, stages, groups = self._rounds(phase), each.stages, each.warpgroups
+            main += max(0.0, rounds - 1) * each.task + each.alone * bool(rounds)
+            one = Estimate(0.0, round(phase.tasks), rounds, each.task, 0.0, 0.0, self._sms, stages)
+            found.append(replace(one, flows=True, warpgroups=groups))
+        memory = flow.memory_time(sum(work.read.values()) + sum(map(self._written, work.phases)), self._target)
+        longest = max(found, key=lambda one: one.busy)
+        stages, groups = min(one.stages for one in found), max(one.warpgroups for one in found)
+        total = rates.launch + (groups - 1) * rates.flow_warpgroup + stream.most_of(main, memory)
+        launch = rates.launch - rates.flow_launch
+        return replace(longest, total=total, memory=memory, stages=stages, warpgroups=groups, launch=launch)
+
+    def _sure(self, phase: Phase) -> Phase:
+        """A phase with as many instructions as there may be, if these are asked for."""
+        if not self._unsure:
+            return phase
+        iterations = [replace(one, lanes=one.lanes + one.unsure) for one in phase.iterations]
+        return replace(phase, iterations=iterations)
 
     def _phase(self, phase: Phase) -> Estimate:
         """One phase by itself."""
@@ -175,7 +203,8 @@ class _Estimator:
         share of SMs that have tasks."""
         (iteration,) = (iteration for iteration in phase.iterations if stream.is_stream(iteration))
         computes = iteration.lanes / self._rates.lanes / self._rates.boost
-        multiplies = self._multiplies(iteration, self._rates.boost) + self._rates.beside * computes
+        several = len(iteration.mmas) > 1
+        multiplies = self._multiplies(iteration, self._rates.boost, several) + self._rates.beside * computes
         return iteration, multiplies, min(1.0, phase.tasks / self._sms)
 
     def _alone(self, phase: Phase) -> float:
@@ -201,7 +230,7 @@ class _Estimator:
         """Tasks of the SM that has the most; the mean, where only the running kernel knows."""
         if not phase.uncertain:
             return -(-phase.tasks // self._sms)
-        spread = _SPREAD / math.sqrt(phase.uncertain)
+        spread = phase.spread / math.sqrt(phase.uncertain)
         several = [max(0.0, phase.tasks * (1 + spread * number)) for number in _NORMAL]
         return sum(-(-tasks // self._sms) for tasks in several) / len(several)
 
@@ -242,10 +271,12 @@ class _Estimator:
         waits = rates.load_latency / max(1, depth - kept) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
-    def _multiplies(self, iteration: Iteration, clock: float) -> float:
-        """Nanoseconds of tensor cores, which read shared memory while TMA writes there."""
+    def _multiplies(self, iteration: Iteration, clock: float, several: bool = False) -> float:
+        """Nanoseconds of tensor cores, which read shared memory while TMA writes there; of `several` MMAs of a stream
+        one goes on while another one waits for that."""
         cycles = sum(map(self._flops, iteration.mmas)) / self._rates.mma_flops
-        shared = sum(load.stage_bytes for load in iteration.loads) + sum(map(self._operands, iteration.mmas))
+        shared = sum(map(self._operands, iteration.mmas))
+        shared += 0 if several else sum(load.stage_bytes for load in iteration.loads)
         return max(cycles, shared / self._rates.shared_bytes) / clock
 
     def _storing(self, store: Store) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import prod, sqrt
 
 from pkc.dialect.access import array_type
 from pkc.dialect.inverse import InvertOp, SumRowsOp
@@ -33,3 +33,12 @@ def mean_count(most: int, size: int) -> float:
     """How many blocks a list has on average whose length may be any up to `most`: each last one may be short."""
     whole, rest = divmod(most, size)
     return (size * whole * (whole + 1) / 2 + rest * (whole + 1)) / (most + 1)
+
+
+def spread_of_count(most: int, size: int) -> float:
+    """The standard deviation of the same, as a share of the mean: none if a block is as long as the longest list, which
+    is one block unless it is empty."""
+    whole, rest = divmod(most, size)
+    squares = size * whole * (whole + 1) * (2 * whole + 1) / 6 + rest * (whole + 1) ** 2
+    mean = mean_count(most, size)
+    return sqrt(max(0.0, squares / (most + 1) - mean**2)) / mean if mean else 0.0

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pkc.cost.records import Iteration
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.prints import PrintOp
+from pkc.dialect.program import TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
@@ -40,7 +44,20 @@ def rate_of(op: Operation, target: Target, *, looped: bool) -> Rate:
 
 def elements_of(op: Operation) -> int:
     """The elements of the largest tile of an operation."""
-    return prod(max(map(_shape, _tiles_of(op)), key=prod, default=(0,)))
+    return prod(_largest(op))
+
+
+def note_tiles(op: Operation, iteration: Iteration) -> None:
+    """Note what an iteration without MMAs does with tiles: the largest, and who needs elements of other threads."""
+    *outer, columns = _largest(op) or (1,)
+    if prod(outer) * columns > iteration.rows * iteration.columns:
+        iteration.rows, iteration.columns = prod(outer), columns
+    iteration.reduces |= isinstance(op, RowReduction)
+    iteration.across |= isinstance(op, FoldOp | CumSumOp | RepeatOp | TransposeOp)
+
+
+def _largest(op: Operation) -> tuple[int, ...]:
+    return max(map(_shape, _tiles_of(op)), key=prod, default=(0,))
 
 
 _NOTHING = Rate(0.0)
@@ -73,6 +90,12 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 def _tiles_of(op: Operation) -> list[SSAValue]:
     return [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
+
+
+def depends_on_task(values: Iterable[SSAValue]) -> bool:
+    """Whether values are other ones for other tasks."""
+    owners = (value.owner for value in sources(values))
+    return any(isinstance(owner, Block) and isinstance(owner.parent_op(), TasksOp) for owner in owners)
 
 
 def is_dependent(mma: MmaOp) -> bool:

@@ -48,6 +48,12 @@ class Load:
     box_rows: int = 0
     edges: tuple[Edge, ...] = ()
     """Of the dimensions that tasks go through."""
+    once: bool = False
+    """Whether it is the same for all tasks, which load it once (`pk-load-once`)."""
+    elements: int = 0
+    """Of the tile."""
+    panels: int = 0
+    """In which its columns lie in a stage, one behind the other."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,12 @@ class Store:
     """Of what all ranks get: whether each rank adds it up (1), or its owner, who sends the sum to all (2)."""
     packets: bool = False
     """Whether it is sent in packets, which need no announcement; `sent` counts these."""
+    lines: float = 0.0
+    """Lines of the L2 cache that the rows of a tile touch, if it is stored as it is and lies inside of the array."""
+    elements: int = 0
+    """Of the tile."""
+    panels: int = 0
+    """In which its columns lie in a stage, one behind the other."""
 
 
 @dataclass
@@ -80,6 +92,13 @@ class Iteration:
     special: float = 0.0
     unsure: float = 0.0
     """Instructions that there may be beside these."""
+    rows: int = 0
+    """Of the largest tile that meets no MMA, and its columns."""
+    columns: int = 0
+    reduces: bool = False
+    """Whether rows of tiles are reduced: then threads keep what they have of a row."""
+    across: bool = False
+    """Whether something else than reductions needs elements of other threads: then how long is not known so well."""
     mmas: list[Mma] = field(default_factory=list[Mma])
     loads: list[Load] = field(default_factory=list[Load])
     stores: list[Store] = field(default_factory=list[Store])
@@ -93,6 +112,8 @@ class Phase:
     iterations: list[Iteration] = field(default_factory=list[Iteration])
     uncertain: float = 0.0
     """How many lists of blocks they go through whose lengths only the running kernel knows: `tasks` is the mean."""
+    spread: float = 0.0
+    """The standard deviation of how many blocks such a list has, as a share of the mean."""
 
     @property
     def reaches_memory(self) -> bool:

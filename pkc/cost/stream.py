@@ -24,7 +24,7 @@ def nanoseconds(iteration: Iteration, multiplies: float, depth: int, target: Tar
     # MMAs in flight keep a stage until the next ones are issued.
     waits = rates.stream_latency + loads
     waits = waits / (depth - 1) if depth > 1 else waits + multiplies
-    return _most(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
+    return most_of(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
 
 
 def arrives(iteration: Iteration, target: Target, active: float) -> float:
@@ -60,6 +60,7 @@ def _at_edges(load: Load, target: Target) -> float:
     return sum(edge.outside * longer / max(1.0, edge.blocks) for edge in load.edges)
 
 
-def _most(*times: float) -> float:
+def most_of(*times: float) -> float:
+    """What takes as long as the longest of several that hide one another."""
     most = max(times)
     return most * sum((time / most) ** _SHARPNESS for time in times) ** (1 / _SHARPNESS) if most else 0.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.cost.lists import bytes_listed, entries_seen, mean_count
-from pkc.cost.operations import elements_of, is_dependent, is_free, of_integers, rate_of
+from pkc.cost.lists import bytes_listed, entries_seen, mean_count, spread_of_count
+from pkc.cost.operations import depends_on_task, elements_of, is_dependent, is_free, note_tiles, of_integers, rate_of
 from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.cost.stream import lines_of
 from pkc.dialect import blocks
@@ -42,7 +42,7 @@ from pkc.passes.roles.remote_accesses import array_name, in_packets, is_one_shot
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.semantics.evaluate import Evaluator
 from pkc.targets.arch import Rate
-from pkc.targets.layout import CHUNK
+from pkc.targets.layout import CHUNK, SharedLayout
 from pkc.targets.target import Target
 
 
@@ -140,9 +140,11 @@ class _Counter(Evaluator):
             self._blocks[op.result] = self._positions(op)
             return False
         elif type(op) is BlockCountOp:
+            found, _, covered = self._list(op.block.of, op.block.extent, op)
             if any(map(self._is_unknown, (op.start, op.stop))):
                 self._phase.uncertain = max(1.0, self._phase.tasks)  # as many lists as there are tasks around them
-            self.bind(op.result, self._list(op.block.of, op.block.extent, op)[0])
+                self._phase.spread = spread_of_count(covered, op.block.extent) if self._ranks == 1 else _SPREAD
+            self.bind(op.result, found)
         elif of_integers(op):
             return False
         elif type(op) is LoadOp:
@@ -155,6 +157,7 @@ class _Counter(Evaluator):
         elif isinstance(op, ReduceOp | AllReduceOp):
             self._reduce(op)
         elif isinstance(op, InvertOp):
+            iteration.across = True
             seen = entries_seen(op, self._extent, self._target.arch.warp)
             self._computing(self._target.per_element(op.name), seen)
         elif isinstance(op, SumRowsOp):
@@ -170,6 +173,7 @@ class _Counter(Evaluator):
             iteration.dependent |= computed
         else:
             self._computing(rate_of(op, self._target, looped=self._iteration.loop), elements_of(op))
+            note_tiles(op, iteration)
         return True
 
     def _computing(self, rate: Rate, elements: float) -> None:
@@ -267,11 +271,16 @@ class _Counter(Evaluator):
             groups = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _is_looped(index))
             staged = 0 if copied else layout.bytes
             self._work.fetched.append(Fetched(whole * away, tiles * away, staged, copied * groups * away))
-        width = layout.bytes // rows
-        length = self._extent(kind.dimensions[-1]) * size
-        edges = tuple(self._edges(op, width // size)) if self._ranks == 1 else ()
-        lines = rows * lines_of(width, length, self._target.arch.cache_line)
-        return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists), 0.0, lines, rows, edges)
+        edges = tuple(self._edges(op, layout.bytes // rows // size)) if self._ranks == 1 else ()
+        lines = self._touched(layout, self._extent(kind.dimensions[-1]) * size)
+        inside, outside = rows * exists, rows * (1 - exists)
+        tiles = (lines, rows, edges, not depends_on_task(op.indices), prod(tile.shape), layout.panels)
+        return Load(name, layout.bytes, data * exists, inside, outside, 0.0, *tiles)
+
+    def _touched(self, layout: SharedLayout, pitch: int) -> float:
+        """Lines of the L2 cache that the rows of a tile touch, of an array whose rows are `pitch` bytes apart."""
+        rows = layout.rows * layout.panels
+        return rows * lines_of(layout.bytes // rows, pitch, self._target.arch.cache_line)
 
     def _edges(self, op: LoadOp, panel: int) -> Iterator[Edge]:
         """The last blocks of the dimensions that tasks go through; of a row, whose boxes have `panel` elements, only
@@ -351,7 +360,12 @@ class _Counter(Evaluator):
         row = 2 * tile.shape[-1] * dtype_bytes(tile.element_type) if tile.rank else 1
         times = 2 * (1 + self._target.rates.packet_row / row) if packets else 1
         if not isinstance(op, AccumulateOp):
-            return Store(size, sent * times, False, written=data, packets=packets)
+            found = Store(size, sent * times, False, written=data, packets=packets, elements=prod(tile.shape))
+            if not tile.rank or self._ranks > 1:
+                return found
+            layout, pitch = self._target.shared_layout(tile), self._extent(kind.dimensions[-1])
+            lines = self._touched(layout, pitch * dtype_bytes(tile.element_type))
+            return replace(found, lines=lines, panels=layout.panels)
         shots = 0
         if is_pgl(op.array, Layout.Replicate):
             shots = 1 if is_one_shot(self._kernel, op) else 2
@@ -360,6 +374,9 @@ class _Counter(Evaluator):
         chunks = max(1, tile.shape[0] // self._target.tuning.summed_rows) if tile.rank == 2 else 1
         return Store(size, sent * times, True, chunks, written=data, shots=shots, packets=packets)
 
+
+_SPREAD = 3**-0.5
+"""The standard deviation of the length of a list that may have any length, as a share of its mean."""
 
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""

@@ -51,6 +51,31 @@ def _best_stream(
     return next((one for one in order if one is now or compiles(*one)), now)
 
 
+def best_flow(
+    now: Found,
+    others: Sequence[Found],
+    compiles: Callable[[Estimate, Mapping[str, str]], bool],
+    tuning: Tuning,
+    gain: float,
+    *,
+    launch: float,
+) -> Found:
+    """The fastest that compiles of what only goes through threads; among times as good as equal, as where memory is the
+    limit, the one whose tiles have the most stages: these hide what is late. `now` is taken as it is, and not if others
+    need at most `gain` of its time."""
+    fitting = [found for found in others if found[0].stages]
+    fastest = min((found.total - launch for found, _ in fitting), default=float("inf"))
+    stays = now[0].stages and fastest > gain * (now[0].total - launch)
+    several = [now, *fitting] if stays or not fitting else fitting
+    best = tuning.equal * min(found.total - launch for found, _ in several)
+
+    def preferred(one: Found) -> tuple[bool, int, float]:
+        time = one[0].total - launch
+        return time > best, -one[0].stages * (time <= best), time
+
+    return next((one for one in sorted(several, key=preferred) if one is now or compiles(*one)), now)
+
+
 def _cheapest(worth: Sequence[Found], tuning: Tuning) -> Callable[[Found], tuple[float, float, int, float]]:
     """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
     best = tuning.equal * min((found.total for found, _ in worth), default=0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, StoreOp
@@ -23,12 +24,14 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, from_options, schedule_attr
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.plan_layouts import PlanLayouts
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.remote_accesses import ALL_REDUCE, chooses_one_shot, in_packets
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
 from pkc.passes.tile.order_scatters import OrderScatters
+from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets.target import Target
@@ -53,12 +56,12 @@ def candidates(
     program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
 ) -> list[Candidate]:
     """The kernel as the program has it, then with each combination of tiles that it could have."""
-    base = Candidate({}, _planned(program, kernel, constants, dict(schedule)))
+    base = Candidate({}, planned_with(program, kernel, constants, dict(schedule)))
     fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
     tiles = [] if fixed else other_tiles(written_as(program, kernel, constants, schedule), target)
     return [
         base,
-        *(Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
+        *(Candidate(more, planned_with(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
     ]
 
 
@@ -79,7 +82,7 @@ def by_copy_engines(
     """The candidate with operands that copy engines fetch; none, and why, if it is refused."""
     more = {**settings, "overlap": "copy_engine"}
     try:
-        return [Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
+        return [Candidate(more, planned_with(program, kernel, constants, {**dict(schedule), **more}))], []
     except PkcError as error:
         return [], _reasons(error)
 
@@ -111,7 +114,7 @@ def streaming(
             more = ({**one.settings, key: str(size)} for one in found if one.settings.get(key) == str(size // 2))
             wanted = [settings for settings in more if settings not in known]
             found += [
-                Candidate(each, _planned(program, kernel, constants, {**dict(schedule), **each})) for each in wanted
+                Candidate(each, planned_with(program, kernel, constants, {**dict(schedule), **each})) for each in wanted
             ]
     if CONSUMERS in base.kernel.schedule:
         return found
@@ -134,6 +137,11 @@ def pointwise(several: Sequence[Candidate], target: Target) -> list[Candidate]:
         )
     ]
     return found or list(several)
+
+
+def of_one_warpgroup(one: Candidate) -> Candidate:
+    """The same with one warpgroup."""
+    return _replanned(one, {CONSUMERS: "1"})
 
 
 def _mmas(kernel: KernelOp) -> list[MmaOp]:
@@ -195,7 +203,7 @@ def with_separate_sms(
     found: list[Candidate] = []
     for count in target.tuning.separate_sms:
         more = {**settings, "overlap": "inter_sm", "comm_sms": str(count)}
-        found.append(Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})))
+        found.append(Candidate(more, planned_with(program, kernel, constants, {**dict(schedule), **more})))
     return found
 
 
@@ -207,7 +215,11 @@ _PLANS = (WrapStatements(), OrderScatters(), PlanOverlap(), StraddleShards(), Pl
 """The passes of which estimates need the result."""
 
 
-def _planned(program: tree.Program, kernel: str, constants: Items, schedule: Mapping[str, str]) -> KernelOp:
+_OF_THREADS = (SimplifyArithmetic(), PlanLayouts())
+"""The same where threads do all that is done."""
+
+
+def planned_with(program: tree.Program, kernel: str, constants: Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
     return _after(program, kernel, constants, schedule, (*_PLANS, SkipBlocks()))
 
@@ -226,8 +238,10 @@ def _after(
     passes: Sequence[KernelPass],
 ) -> KernelOp:
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
-    masked = any(isinstance(op, SelectOp) for op in module.walk())
-    steps = [step for step in passes if masked or not isinstance(step, SkipBlocks)]
+    ops = list(module.walk())
+    masked, multiplies = (any(isinstance(op, kind) for op in ops) for kind in (SelectOp, MmaOp))
+    steps: list[ModulePass] = [step for step in passes if masked or not isinstance(step, SkipBlocks)]
+    steps += () if multiplies else _OF_THREADS
     run_pipeline(module, steps, verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found

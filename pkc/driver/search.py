@@ -16,10 +16,10 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.coordinates import VisitedOp
-from pkc.dialect.program import CONSUMERS, STAGES, KernelOp
+from pkc.dialect.program import CONSUMERS, FLAT, STAGES, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import PGLType
-from pkc.driver.better import better, careful, has_stages
+from pkc.driver.better import best_flow, better, careful, has_stages
 from pkc.driver.candidates import is_plain, why_none
 from pkc.driver.chosen import Autoschedule, Found
 from pkc.driver.compiler import compile_program
@@ -30,6 +30,7 @@ from pkc.driver.planned_candidates import (
     Options,
     by_copy_engines,
     in_one_shot,
+    of_one_warpgroup,
     pointwise,
     sent_in_packets,
     straddling,
@@ -78,7 +79,8 @@ class Asked:
 def estimated(of: Candidate, asked: Asked) -> Estimate:
     """The time of a candidate. Raises `UnknownWorkError`."""
     sms = asked.target.arch.sms - comm_sms(of.kernel)
-    work = count_work(of.kernel, dict(asked.dims), asked.ranks, asked.target)
+    flat = asked.target.flat if FLAT in of.kernel.attributes else asked.target
+    work = count_work(of.kernel, dict(asked.dims), asked.ranks, flat)
     return estimate(work, asked.ranks, asked.target, sms=sms)
 
 
@@ -114,6 +116,8 @@ class Search:
     def _search(self) -> Found:
         if self._others and self._instead.streamed:
             return self._best_stream()
+        if self._others and self._instead.flows:
+            return self._best_flow()
         fewer = pointwise(self._others, self._target) if self._ranks == 1 else self._others
         if len(fewer) < len(self._others):
             return self._best_pointwise(fewer)
@@ -129,6 +133,16 @@ class Search:
         several = self._estimated(streaming(*self._asked.of, self._target))
         least = 1 if STAGES in self._fixed else self._tuning.stream_stages
         return self._better(self._now, [found for found in several if found[0].stages >= least], 1.0, self._launch)
+
+    def _best_flow(self) -> Found:
+        """The fastest tiles, with as many warpgroups as are planned for them, or with one, whose launch is shorter."""
+        fewer = pointwise(self._others, self._target)
+        listed, several = len(fewer) < len(self._others), self._estimated(fewer)
+        if CONSUMERS not in self._fixed:
+            planned = [*zip(fewer, several, strict=True), *([] if listed else [(self._base, self._now)])]
+            several += self._estimated([of_one_warpgroup(one) for one, (found, _) in planned if found.warpgroups > 1])
+        gain = self._tuning.gain_of_pointwise if listed else 0.0
+        return best_flow(self._now, several, self._compiles, self._tuning, gain, launch=self._launch)
 
     def _best_pointwise(self, fewer: Iterable[Candidate]) -> Found:
         tuning = replace(self._tuning, equal=1.0)

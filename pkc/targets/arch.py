@@ -136,6 +136,8 @@ class Rates:
     """The same, of what other launches have left in the L2 cache."""
     memory_bytes: float
     """Bytes that the GPU gets from its memory in a nanosecond."""
+    cache_bytes: float
+    """The same, of what other launches have left in the L2 cache."""
     link_bytes: float
     """Bytes that a GPU sends to its peers in a nanosecond."""
     iteration: float
@@ -162,6 +164,22 @@ class Rates:
     """Nanoseconds of a launch without any work."""
     launch_behind: float
     """The same behind another launch, whose end hides the rest: beside it schedules of streams are compared."""
+    flow_launch: float
+    """The same of kernels without MMAs, with one warpgroup, beside which their schedules are compared."""
+    flow_warpgroup: float
+    """Nanoseconds of such a launch for each further warpgroup."""
+    flow_task: float
+    """Nanoseconds of the threads for each task of such a kernel, beside what they compute."""
+    flow_line: float
+    """Nanoseconds of an SM for each line of the L2 cache that the rows of its tiles touch, loaded or stored."""
+    flow_panel: float
+    """The same for each panel of a tile: what a box has of a row."""
+    flow_moved: float
+    """Instructions for each element that threads move from or to a stage."""
+    flow_row: float
+    """Instructions for each element of rows that threads reduce, beside those of the program."""
+    flow_issue: float
+    """The share of an SM's instructions that one warpgroup issues: its threads wait for what they need."""
     engine_copy: float
     """Nanoseconds that each task of a copy engine takes beside its time on the link."""
     enqueue: float

@@ -38,8 +38,8 @@ def test_mmas_and_bytes_of_a_gemm() -> None:
     assert inner.mmas == [Mma(128, 256, 64, 2, 128)]
     # 256 columns of B are four panels of 64 rows; nothing lies outside.
     assert inner.loads == [
-        Load("A", 16384, 16384, 128, 0, 0.0, 128, 128, (Edge(0, 4),)),
-        Load("B", 32768, 32768, 256, 0, 0.0, 256, 256, (Edge(0, 4),)),
+        Load("A", 16384, 16384, 128, 0, 0.0, 128, 128, (Edge(0, 4),), elements=128 * 64, panels=1),
+        Load("B", 32768, 32768, 256, 0, 0.0, 256, 256, (Edge(0, 4),), elements=64 * 256, panels=4),
     ]
     assert [(store.tile_bytes, store.sent, store.summed) for store in outer.stores] == [(65536, 0, False)]
     assert found.read == {"A": 512 * 640 * 2, "B": 640 * 1024 * 2}
@@ -48,9 +48,22 @@ def test_mmas_and_bytes_of_a_gemm() -> None:
 
 def test_what_lies_outside_of_an_array_is_no_byte() -> None:
     (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}).phases[0].iterations[1].loads
-    assert load == Load("A", 16384, 16 * 64 * 2, 16, 112, lines=128, box_rows=128, edges=(Edge(112 / 128, 1),))
+    assert load == Load(
+        "A",
+        16384,
+        16 * 64 * 2,
+        16,
+        112,
+        lines=128,
+        box_rows=128,
+        edges=(Edge(112 / 128, 1),),
+        elements=128 * 64,
+        panels=1,
+    )
     (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}, tile_M="16").phases[0].iterations[1].loads
-    assert load == Load("A", 16 * 64 * 2, 16 * 64 * 2, 16, 0, lines=16, box_rows=16, edges=(Edge(0, 1),))
+    assert load == Load(
+        "A", 16 * 64 * 2, 16 * 64 * 2, 16, 0, lines=16, box_rows=16, edges=(Edge(0, 1),), elements=16 * 64, panels=1
+    )
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 2**63 - 1])
@@ -74,7 +87,9 @@ def test_rows_of_several_owners_are_several_blocks() -> None:
     found = work("gemm_rs", 4, {"M": 16, "N": 512, "K": 64})
     assert found.phases[0].tasks == 4 * 2
     # The box of the last block, which has the rows 12 to 15, has the least of A.
-    assert found.phases[0].iterations[1].loads[0] == Load("A", 16384, 4 * 64 * 2, 4, 124, lines=128, box_rows=128)
+    assert found.phases[0].iterations[1].loads[0] == Load(
+        "A", 16384, 4 * 64 * 2, 4, 124, lines=128, box_rows=128, elements=128 * 64, panels=1
+    )
 
 
 def test_operands_of_other_ranks_are_fetched_once() -> None:

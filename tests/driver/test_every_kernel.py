@@ -146,7 +146,8 @@ def test_ordinary_kernels_get_a_choice(name: str, sizes: dict[str, int]) -> None
     if name != "a branch":
         assert " against " in line or re.search(r"; best of \d+ others: tile_\w+ = \d+.*, [\d.]+ us", line), line
     if found.schedule:
-        assert found.taken.total < 0.93 * found.instead.total
+        # Tiles that only go through threads were measured: the fastest are taken, or those of a list.
+        assert found.taken.total < (1.05 if found.taken.flows else 0.93) * found.instead.total
 
 
 def test_the_less_is_measured_the_less_sure_is_an_estimate() -> None:
@@ -182,7 +183,7 @@ def test_blocks_that_are_reduced_by_themselves_keep_their_size() -> None:
     dims = {"M": 256, "N": 256, "K": 256}
     pair = {"M": 256, "N": 256}
     each = PAIR + "        x = X[m, n]\n        Y[m, n] = exp(x - rowmax(x))\n"
-    assert tried(each, pair) == {"tile_M"}
+    assert tried(each, pair) == {"tile_M", "consumers"}
     assert tried(PAIR + "        Y[m, n] = cumsum(X[m, n])\n", pair) == {"tile_M"}
     assert tried(ORDINARY["row sums"], pair) == {"tile_M", "tile_N"}
     assert tried(ORDINARY["row sums"].replace("Z[m] = s", "Z[m] = s / cast(len(blocks(N, 64)), f32)"), pair) == set()

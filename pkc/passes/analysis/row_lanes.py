@@ -63,7 +63,11 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     columns, divisible = max(lengths), all(length % NEIGHBOURS == 0 for length in lengths - {0, 2})
     # Where all threads get some.
     together = NEIGHBOURS if divisible and (folds or rows * columns >= NEIGHBOURS * threads) else 2
-    columns = gcd(*folds) if folds else columns
+    return shared_by(rows, gcd(*folds) if folds else columns, together, threads, warp)
+
+
+def shared_by(rows: int, columns: int, together: int, threads: int, warp: int) -> Lanes:
+    """The lanes of each of so many rows of a tile, of which each thread has so many neighbours `together`."""
     lanes, few = 1, _LINE if together == NEIGHBOURS else warp
     while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < few or threads // lanes > rows):
         lanes *= 2
