@@ -1,6 +1,7 @@
 """How much longer kernels take with the schedule that is chosen than with the best that was measured, at drawn shapes.
 
     python -m tools.regret --json FILE [--shapes 40] [--ranks 1] [--most 10] [--seed N] [--jobs N] [--seconds S]
+                           [--families NAME ...] [--go-on]
     python -m tools.regret --from FILE ...
 
 Shapes are drawn anew each time, by a seed that is kept with the figures. For each one the schedule that is chosen, that
@@ -9,6 +10,10 @@ several ranks with SMs that only communicate, are compiled, by `jobs` processes,
 and the fastest of the others are then measured again: the regret is the time of the chosen one over that of the best of
 these, less one. All is measured one launch after the other, so that small arrays are in L2. Where arrays of integers
 say how much there is to do, times are means over several contents: no schedule can depend on these.
+
+The file is written after each shape. With `--go-on` the shapes are measured that a file lacks, as a limit of time has
+cut them off: of its seed and ranks, with as many schedules. `--families` leaves out the shapes of others; those of a
+seed stay the same.
 
 With `--from`, which needs no GPU, files that were written so say what would be lost today: for each shape what is
 chosen now, by the times that were measured then, of kernels as they were printed then. Where the schedule that is
@@ -25,7 +30,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -68,7 +73,7 @@ VARIANTS = {
 }
 """What is added to the chosen schedule and to the best of the others."""
 
-CONTENTS = 4
+CONTENTS = 12
 """How many contents of arrays of integers are drawn for a shape."""
 
 FINALISTS, FIRST, LAST = 3, 3, 9
@@ -98,6 +103,17 @@ class Regret:
     @property
     def share(self) -> float:
         return self.chosen_us / self.best_us - 1
+
+    @property
+    def group(self) -> str:
+        return group_of(self.shape)
+
+
+def group_of(shape: Shape) -> str:
+    """The family of `FAMILIES` that a kernel is of."""
+    if shape.family in ROWS:
+        return "rows"
+    return "elementwise" if shape.family in ELEMENTWISE else shape.family
 
 
 def drawn(seed: int, count: int, ranks: int) -> list[Shape]:
@@ -181,12 +197,15 @@ def compiled(shapes: Sequence[Shape], ranks: int, most: int, jobs: int) -> Itera
 
 
 def summary(found: Sequence[Regret]) -> str:
-    """The mean and the worst, and a line for each shape, the worst first."""
+    """The mean and the worst, of each family too, and a line for each shape, the worst first."""
     if not found:
         return "nothing was measured"
     shares = [one.share for one in found]
     worst = sorted(found, key=lambda one: -one.share)
     lines = [f"{len(found)} shapes: mean regret {statistics.mean(shares):.2%}, worst {max(shares):.2%}"]
+    for family in dict.fromkeys(one.group for one in found):
+        several = [one.share for one in found if one.group == family]
+        lines.append(f"{family}: mean {statistics.mean(several):.2%}, worst {max(several):.2%}")
     for one in worst:
         sizes = ", ".join(f"{dim}={size}" for dim, size in one.shape.dims.items())
         instead = f"  {dict(one.chosen)}, best: {dict(one.best)}" if one.share else ""
@@ -206,10 +225,7 @@ class Kept:
 
     @property
     def group(self) -> str:
-        """The family of `FAMILIES` that the kernel is of."""
-        if self.shape.family in ROWS:
-            return "rows"
-        return "elementwise" if self.shape.family in ELEMENTWISE else self.shape.family
+        return group_of(self.shape)
 
 
 def kept(path: Path) -> list[Kept]:
@@ -284,21 +300,52 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=time.time_ns() // 10**9)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no shape begins after so long")
+    parser.add_argument("--families", nargs="+", metavar="NAME", help="those of the kernels that are measured")
+    parser.add_argument("--go-on", action="store_true", help="measure the shapes that are missing in the file")
     options = parser.parse_args(arguments)
     if options.files:
         print(kept_table({path.stem: kept(path) for path in options.files}))
         return
-    present.gpus(options.ranks)
-    end, found = time.monotonic() + options.seconds, list[Regret]()
-    shapes = drawn(options.seed, options.shapes, options.ranks)
-    for one in sweep(compiled(shapes, options.ranks, options.most, options.jobs), on_gpus(options.ranks)):
-        found.append(one)
-        written = {"seed": options.seed, "ranks": options.ranks, "most": options.most}
-        written["shapes"] = list(map(asdict, found))
-        options.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    run = Run(options.seed, options.ranks, options.most)
+    if options.go_on:
+        run = Run.read(options.json)
+    present.gpus(run.ranks)
+    end, shapes = time.monotonic() + options.seconds, run.missing(options.shapes, options.families)
+    for one in sweep(compiled(shapes, run.ranks, run.most, options.jobs), on_gpus(run.ranks)):
+        run.found.append(one)
+        run.write(options.json)
         if time.monotonic() > end:
             break
-    print(summary(found))
+    print(summary(run.found))
+
+
+@dataclass
+class Run:
+    """What is measured of the shapes of a seed, with so many schedules of each at most."""
+
+    seed: int
+    ranks: int
+    most: int
+    found: list[Regret] = field(default_factory=list[Regret])
+
+    @classmethod
+    def read(cls, path: Path) -> Run:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        found = [Regret(Shape(**one.pop("shape")), **one) for one in written.pop("shapes")]
+        return cls(**written, found=found)
+
+    def write(self, path: Path) -> None:
+        """At once: who is cut off leaves what was written before."""
+        written = {"seed": self.seed, "ranks": self.ranks, "most": self.most, "shapes": list(map(asdict, self.found))}
+        beside = path.with_suffix(".part")
+        beside.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        beside.replace(path)
+
+    def missing(self, count: int, families: Sequence[str] | None) -> list[Shape]:
+        """The shapes of the seed, of some families or all, that are not measured yet."""
+        done = [one.shape for one in self.found]
+        shapes = (shape for shape in drawn(self.seed, count, self.ranks) if shape not in done)
+        return [shape for shape in shapes if families is None or group_of(shape) in families]
 
 
 if __name__ == "__main__":

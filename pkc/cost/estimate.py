@@ -196,7 +196,7 @@ class _Estimator:
         begins = self._rates.scaled_iteration if iteration.lanes else self._rates.stream_iteration
         if iteration.lanes and self._warpgroups(phase) > _TWO:
             begins = 0.0  # one of three begins while one multiplies, and one uses a product
-        return iteration.times * (begins + each)
+        return iteration.times * (begins + each) + stream.last(iteration, self._target)
 
     def _streamed(self, phase: Phase) -> tuple[Iteration, float, float]:
         """The iteration that streams, how long its MMAs take beside what threads compute with their results, and the

@@ -54,6 +54,8 @@ class Load:
     """Of the tile."""
     panels: int = 0
     """In which its columns lie in a stage, one behind the other."""
+    tail: float = 0.0
+    """The share of a box's rows that lie outside of the array in the last iteration of its loop."""
 
 
 @dataclass(frozen=True)

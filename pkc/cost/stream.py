@@ -34,6 +34,12 @@ def arrives(iteration: Iteration, target: Target, active: float) -> float:
     return lines * (1 - rates.line_shared * (1 - active)) + sum(_at_edges(load, target) for load in iteration.loads)
 
 
+def last(iteration: Iteration, target: Target) -> float:
+    """Nanoseconds that the last iteration of a task takes longer: for rows outside of arrays, of which the stages that
+    are loaded hide a half."""
+    return sum(load.tail * load.box_rows for load in iteration.loads) * target.rates.outside_line / 2
+
+
 def stages(iteration: Iteration, once: int, room: int, wanted: int, target: Target) -> int:
     """Stages for which shared memory of `room` bytes has room beside `once` bytes of results, of which there is a
     second stage if the loop keeps enough (`pk-plan-stages`); those that are `wanted` if it has, else 0. MMAs read as

@@ -271,10 +271,12 @@ class _Counter(Evaluator):
             groups = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _is_looped(index))
             staged = 0 if copied else layout.bytes
             self._work.fetched.append(Fetched(whole * away, tiles * away, staged, copied * groups * away))
-        edges = tuple(self._edges(op, layout.bytes // rows // size)) if self._ranks == 1 else ()
+        panel = layout.bytes // rows // size
+        edges = tuple(self._edges(op, panel)) if self._ranks == 1 else ()
+        tail = sum(edge.outside for edge in self._edges(op, panel, looped=True))
         lines = self._touched(layout, self._extent(kind.dimensions[-1]) * size)
         inside, outside = rows * exists, rows * (1 - exists)
-        tiles = (lines, rows, edges, not depends_on_task(op.indices), prod(tile.shape), layout.panels)
+        tiles = (lines, rows, edges, not depends_on_task(op.indices), prod(tile.shape), layout.panels, tail)
         return Load(name, layout.bytes, data * exists, inside, outside, 0.0, *tiles)
 
     def _touched(self, layout: SharedLayout, pitch: int) -> float:
@@ -282,12 +284,12 @@ class _Counter(Evaluator):
         rows = layout.rows * layout.panels
         return rows * lines_of(layout.bytes // rows, pitch, self._target.arch.cache_line)
 
-    def _edges(self, op: LoadOp, panel: int) -> Iterator[Edge]:
-        """The last blocks of the dimensions that tasks go through; of a row, whose boxes have `panel` elements, only
-        whole boxes lie outside."""
+    def _edges(self, op: LoadOp, panel: int, *, looped: bool = False) -> Iterator[Edge]:
+        """The last blocks of the dimensions that tasks, or loops, go through; of a row, whose boxes have `panel`
+        elements, only whole boxes lie outside."""
         for position, index in enumerate(op.indices):
             found = self._blocks.get(index)
-            if found is None or _is_looped(index) or found.extent < 2:
+            if found is None or _is_looped(index) != looped or found.extent < 2:
                 continue
             if not float(found.count).is_integer():  # an average
                 yield Edge(1 - found.valid / found.extent, 1.0)

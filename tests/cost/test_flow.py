@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pkc.cost import flow
+from pkc.cost import flow, stream
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.lists import mean_count, spread_of_count
 from pkc.cost.work import count_work
@@ -22,6 +22,7 @@ from pkc.targets.target import lookup
 from tools.regret import Shape, dims_of, kept, program_of
 
 TARGET = lookup(DEFAULT)
+EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = Path(__file__).parents[2] / "bench" / "results" / "schedules"
 
 HEAD = "kernel k(X: bf16[M, N], Y: bf16[M, N]):\n    for m, n in tasks(blocks(M, {rows}), blocks(N, 128)):\n"
@@ -74,6 +75,16 @@ def test_a_list_that_is_one_block_has_hardly_any_spread() -> None:
         assert mean_count(most, 64) == pytest.approx(mean)
         assert spread_of_count(most, 64) == pytest.approx(statistics.pstdev(counts) / mean)
     assert spread_of_count(64, 64) < 0.13 < 0.5 < spread_of_count(1000, 64)
+
+
+def test_the_last_iteration_fills_with_zeros_what_lies_outside() -> None:
+    """K = 544 is 8 iterations of 64 and a half one, of which 32 rows of B lie outside, in two panels each."""
+    text = (EXAMPLES / "gemm.pk").read_text(encoding="utf-8")
+    kernel = planned_with(parse_text(Source("gemm.pk", text)), "gemm", (), {"tile_N": "128"})
+    whole, rest = (count_work(kernel, {"M": 128, "N": 128, "K": size}, 1, TARGET) for size in (576, 544))
+    streamed = [work.phases[0].iterations[1] for work in (whole, rest)]
+    assert [load.tail for one in streamed for load in one.loads] == [0, 0, 0, 0.5]
+    assert [stream.last(one, TARGET) for one in streamed] == [0, pytest.approx(64 * TARGET.rates.outside_line / 2)]
 
 
 def test_choices_lose_little_of_what_was_measured() -> None:
