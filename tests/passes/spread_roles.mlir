@@ -65,3 +65,34 @@ pk.kernel @places(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M]
     }
   }
 }
+
+// -----
+
+// In a loop each CTA waits for those of the iterations before, so that one that is ahead is not counted for another.
+// CHECK-LABEL: pk.kernel @rounds
+// CHECK: scf.for
+// CHECK: pk.tasks (%i)
+// CHECK: %[[DONE:.*]] = arith.subi %[[TIMES:.*]], %{{.*}}
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[DONE]]
+// CHECK-NEXT: pk.wait %joined[%{{.*}}] for %[[BEFORE]]
+// CHECK: pk.signal %joined
+// CHECK: pk.tasks (%{{.*}}) in
+// CHECK: %[[ALL:.*]] = arith.muli %{{.*}}
+// CHECK-NEXT: pk.wait %joined[%{{.*}}] for %[[ALL]]
+// CHECK-NEXT: pk.signal_all %done
+pk.kernel @rounds(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "X"}, %done: !pk.signal<[4]> {pk.name = "done"}) {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %four = arith.constant 4 : index
+    scf.for %e = %zero to %four step %one {
+      %n = pk.block_count <M by 16>
+      pk.tasks (%i) in (%n) {
+        %m = pk.block[%i] : !pk.block<M by 16>
+        %t = pk.full 1.0 : f32 : !pk.tile<16xf32>
+        pk.store %t, %X at %one[%e, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[4, M], f32, symmetric>
+      }
+      pk.signal_all %done[%e] by %one : !pk.signal<[4]>
+    }
+  }
+}

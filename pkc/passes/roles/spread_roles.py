@@ -33,6 +33,7 @@ class SpreadRoles(KernelPass):
     - one carries out the rest, as a set of one task;
     - CTAs wait for each other, by the counter `joined`, where it matters: before a signal outside of tasks, which all
       earlier tasks must precede, and before what uses an array that earlier tasks write, or writes one that they use.
+      In loops no CTA signals again before all have signalled in the iteration before.
 
     From here on the roles are as those that pkc derives, and `written` says who wrote them. Communicators stay whole
     as long as no later pass splits their copies; all other roles that have tiles are split into loader, consumer and
@@ -139,7 +140,7 @@ class _Spread:
             body.add_op(op)
         signals = any(isinstance(inner, _SIGNALS) for op in ops for inner in op.walk())
         if pending and (signals or _conflict(pending, ops, self._variables(tasks))):
-            self._wait(ops[0], self._signal(one))
+            self._wait(ops[0], self._signal(one, all_wait=False))
         return [*pending, tasks] if _arrays(ops) else pending
 
     def _once(self, ops: list[Operation]) -> list[Operation]:
@@ -172,11 +173,20 @@ class _Spread:
             parent = parent.parent_op()
         return found
 
-    def _signal(self, place: Operation) -> tuple[BlockArgument, list[Operation], SSAValue]:
-        """Signal before `place` from each CTA; what to wait for: the counter, and its count by all CTAs."""
+    def _signal(self, place: Operation, *, all_wait: bool = True) -> tuple[BlockArgument, list[Operation], SSAValue]:
+        """Signal before `place` from each CTA; what to wait for: the counter, and its count by all CTAs.
+
+        In a loop, unless all CTAs wait for that, each waits for those of the iterations before: else one that is ahead
+        would be counted for one that is behind.
+        """
         joined = add_parameter(self._kernel, "joined", SignalType((1,)), place.location)
         try:
             made, times = runs_so_far(place)
+            if not all_wait and self._variables(place):
+                again, count = runs_so_far(place)
+                one = constant(1)
+                fewer = arith.SubiOp(count, one.result)
+                self._wait(place, (joined, [*again, one, fewer], fewer.result))
         except UnknownRepeatsError as error:
             hint = "let `tasks` of one role use separate arrays, or divide the role"
             raise _refused(place, "role", f"its CTAs wait for each other here, and {error}", hint) from None
