@@ -26,7 +26,7 @@ from pkc.check.counterexample import CTAS
 from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
 from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import WRITTEN, KernelOp
 from pkc.driver.compiler import Compiled, Number, load
 from pkc.location import describe
 from pkc.passes.roles.check_roles import CheckRoles
@@ -234,8 +234,11 @@ def caught(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TRIAL
     if CheckRoles().findings(module):  # pyright: ignore[reportArgumentType]
         return "check-roles"
     meaning = subject.larger.meaning
-    static = check_statically(kernel, ranks=meaning.ranks, dims=meaning.dims).findings
-    return static[0].code if static else simulated(kernel, subject, trials)
+    static = check_statically(kernel, ranks=meaning.ranks, dims=meaning.dims)
+    if static.findings:
+        return static.findings[0].code
+    wide = (Trial(static.spread, len(trials)),) if WRITTEN in kernel.attributes else ()
+    return simulated(kernel, subject, (*trials, *wide))
 
 
 def simulated(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TRIALS) -> str:

@@ -4,7 +4,7 @@
     python -m tools.reliability protocols      # some of: protocols, litmus, mutants
     python -m tools.reliability mutants gemm_rs
 
-Wrong protocols that `pkc check` finds and right ones that it accuses (tests/check/protocols.py), litmus verdicts that
+Wrong protocols that `pkc check` finds and right ones that it accuses (tests/check/collected.py), litmus verdicts that
 agree with PTX (tests/litmus; published ones if `PKC_LITMUS` names a copy), and mutants by mistakes that people make
 (tools/mutant_mistakes.py), of each example with its default schedule and of each kernel of tests/written.py.
 """
@@ -25,9 +25,7 @@ from pkc.cli.main import main as pkc
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from tests.check.more_right import MORE_RIGHT
-from tests.check.more_wrong import MORE_WRONG
-from tests.check.protocols import RIGHT, WRONG
+from tests.check.collected import ALL_RIGHT, ALL_WRONG
 from tests.litmus.__main__ import main as compare
 from tests.litmus.published.__main__ import FOLDERS
 from tests.litmus.published.__main__ import main as compare_published
@@ -72,16 +70,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def protocols() -> bool:
     """Programs that an author could write: wrong ones found for their reason, right ones accused."""
-    all_wrong, all_right = WRONG | MORE_WRONG, RIGHT | MORE_RIGHT
     missed = [
-        name for name, wrong in all_wrong.items() if not _is_found(wrong.text, wrong.ranks, wrong.options, wrong.codes)
+        name for name, wrong in ALL_WRONG.items() if not _is_found(wrong.text, wrong.ranks, wrong.options, wrong.codes)
     ]
-    cases = [(name, ranks) for name, right in all_right.items() for ranks in right.ranks]
+    cases = [(name, ranks) for name, right in ALL_RIGHT.items() for ranks in right.ranks]
     accused = [
-        f"{name}, {ranks} ranks" for name, ranks in cases if _says(all_right[name].text, ranks, all_right[name].options)
+        f"{name}, {ranks} ranks" for name, ranks in cases if _says(ALL_RIGHT[name].text, ranks, ALL_RIGHT[name].options)
     ]
-    print(f"wrong protocols found: {len(all_wrong) - len(missed)} of {len(all_wrong)}")
-    print(f"right protocols accused: {len(accused)} of {len(cases)} ({len(all_right)} on several numbers of ranks)")
+    print(f"wrong protocols found: {len(ALL_WRONG) - len(missed)} of {len(ALL_WRONG)}")
+    print(f"right protocols accused: {len(accused)} of {len(cases)} ({len(ALL_RIGHT)} on several numbers of ranks)")
     for name in (*missed, *accused):
         print(f"- {name}")
     return not missed and not accused

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pkc.check.counterexample import explore_small
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
-from pkc.check.run import Trial, Trials, baseline_of, check_roles, explained
-from pkc.check.static import check_statically, waits_for_later_tasks
-from pkc.check.unwritten import unwritten
+from pkc.check.instances import FEW, other_instances
+from pkc.check.run import (
+    Trial,
+    Trials,
+    baseline_of,
+    check_roles,
+    explained,
+    launches_until_reuse,
+    wide_trials,
+)
+from pkc.check.static import Static, check_statically, waits_for_later_tasks
+from pkc.check.unwritten import Unwritten, unwritten
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.driver.compiler import Compiled, compile_program, constants_of, refuse_unknown
 from pkc.frontend import tree
@@ -71,73 +80,70 @@ def check_kernel(
     sizes: dict[str, Any] = {name: size for name, size in given.items() if name not in constants}
     dims = resolve_dims(tile.kernel, {**small_dims(tile.kernel, ranks), **sizes}, {}, ranks)
     written = compiled("written") if tile.kernel.roles else None
-    run = _Checks(tile, roles, written, ranks, dims, orders, explored)
-    findings = tuple(run.found())
-    return Checked(source.name, ranks, dims, tuple(run.lines), findings, tuple(run.warnings), tuple(run.grounds))
+    run = _Checks(tile, roles, written, ranks, dims, orders, explored, grounds=list(proved(roles.kernel)))
+    findings = run.found()
+    for other in () if findings else other_instances(tile.kernel, ranks, sizes, {}, dims):
+        findings = findings or replace(run, dims=other, orders=min(orders, FEW), explored=0).found()
+    return Checked(source.name, ranks, dims, tuple(run.lines), tuple(findings), tuple(run.warnings), tuple(run.grounds))
 
 
+@dataclass(frozen=True)
 class _Checks:
     """The layers of the check, one after the other."""
 
-    def __init__(
-        self,
-        tile: Compiled,
-        roles: Compiled,
-        written: Compiled | None,
-        ranks: int,
-        dims: Mapping[str, int],
-        orders: int,
-        explored: int,
-    ) -> None:
-        self._tile, self._roles, self._written, self._ranks, self._dims = tile, roles, written, ranks, dims
-        self._orders, self._explored = orders, explored
-        self.lines: list[str] = []
-        self.warnings: list[Diagnostic] = []
-        self.grounds = list(proved(roles.kernel))
+    tile: Compiled
+    roles: Compiled
+    written: Compiled | None
+    ranks: int
+    dims: Mapping[str, int]
+    orders: int
+    explored: int
+    lines: list[str] = field(default_factory=list[str])
+    warnings: list[Unwritten] = field(default_factory=list[Unwritten])
+    grounds: list[Ground] = field(default_factory=list[Ground])
 
-    def found(self) -> Iterator[Diagnostic]:
+    def found(self) -> list[Diagnostic]:
         """The findings of the first layer that has any."""
-        for layer in (self._follow, self._explore, self._simulate):
-            findings = layer()
-            if findings:
-                yield from findings
-                return
+        static = check_statically(self.roles.kernel, ranks=self.ranks, dims=self.dims)
+        return self._follow(static) or self._explore() or self._simulate(static.spread)
 
-    def _follow(self) -> list[Diagnostic]:
-        static = check_statically(self._roles.kernel, ranks=self._ranks, dims=self._dims)
+    def _follow(self, static: Static) -> list[Diagnostic]:
         self.lines.append(f"static: {static.warp_roles} warp roles with {static.events} events")
         if static.findings:
             return static.findings
-        self.grounds.extend(followed(self._roles.kernel, static, instance_text(self._ranks, self._dims)))
-        if self._written is None:
+        self.grounds.extend(followed(self.roles.kernel, static, instance_text(self.ranks, self.dims)))
+        if self.written is None:
             return []
-        return waits_for_later_tasks(self._written.kernel, ranks=self._ranks, dims=self._dims)
+        return waits_for_later_tasks(self.written.kernel, ranks=self.ranks, dims=self.dims)
 
     def _explore(self) -> list[Diagnostic]:
         """On as few ranks as possible; with what is wrong there for want of ranks, on more."""
-        for few in range(min(2, self._ranks), self._ranks + 1) if self._explored else ():
-            exploration = explore_small(self._tile, self._roles, few, self._explored)
-            if exploration.found and not exploration.is_found_on(self._ranks):
+        for few in range(min(2, self.ranks), self.ranks + 1) if self.explored else ():
+            exploration = explore_small(self.tile, self.roles, few, self.explored)
+            if exploration.found and not exploration.is_found_on(self.ranks):
                 continue
             how = "every order" if exploration.complete else "not every order"
             self.lines.append(f"{how} on {few} ranks: {exploration.runs} runs")
             if not exploration.found:
-                self.grounds.append(explored(self._roles.kernel, exploration))
+                self.grounds.append(explored(self.roles.kernel, exploration))
             return exploration.found
         return []
 
-    def _simulate(self) -> list[Diagnostic]:
+    def _simulate(self, spread: int) -> list[Diagnostic]:
         try:
-            baseline = baseline_of(self._tile, ranks=self._ranks, dims=self._dims)
+            launches = launches_until_reuse(self.roles.kernel)
+            baseline = baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches)
         except PkcError as error:  # roles that an author wrote fail at the tile level already
             return list(error.diagnostics)
-        self.warnings += unwritten(self._tile.kernel, baseline)
-        trials = [Trial(1 + seed % 2, seed) for seed in range(self._orders)]
-        found = check_roles(self._roles, baseline, trials)
+        known = {warning.array for warning in self.warnings}
+        self.warnings.extend(new for new in unwritten(self.tile.kernel, baseline) if new.array not in known)
+        trials = [Trial(1 + seed % 2, seed) for seed in range(self.orders)]
+        trials += wide_trials(self.tile.kernel, spread, self.orders)
+        found = check_roles(self.roles, baseline, trials)
         if found:
-            _, found = explained(Trials(self._roles.kernel, baseline), trials[1:], found)
+            _, found = explained(Trials(self.roles.kernel, baseline), trials[1:], found)
         if not found:
-            self.lines.append(f"{self._orders} orders give the bits that the program means")
-            where = instance_text(self._ranks, self._dims)
-            self.grounds.append(simulated(self._roles.kernel, Word.Sampled, orders_text(self._orders), where))
+            self.lines.append(f"{len(trials)} orders give the bits that the program means")
+            where = instance_text(self.ranks, self.dims)
+            self.grounds.append(simulated(self.roles.kernel, Word.Sampled, orders_text(len(trials)), where))
         return found

@@ -64,6 +64,12 @@ class Trial:
         return f"seed {self.seed}"
 
 
+def wide_trials(tile: KernelOp, spread: int, seeds: int) -> list[Trial]:
+    """Behind so many seeds one more, on as many CTAs as have tasks on the target, where roles are an author's: a CTA
+    that has tasks of one list and none of the next one does not announce there what it has stored."""
+    return [Trial(spread, seeds)] if tile.roles and spread > 2 else []
+
+
 @dataclass(frozen=True)
 class Replay:
     """A simulation in a given order."""

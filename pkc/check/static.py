@@ -17,6 +17,7 @@ from pkc.check.progress import Progress
 from pkc.check.skeleton import DependsOnTilesError, deciding, skeleton_of
 from pkc.check.static_errors import CyclicWait, NotResident
 from pkc.check.tasks import tasks_once
+from pkc.check.trace import WarpRole
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import ReadOp
 from pkc.dialect.program import KernelOp
@@ -43,14 +44,16 @@ class Static:
     seconds: float
     warp_roles: int = 0
     events: int = 0
-    undecided: bool = False
-    """Whether what is signalled depends on tiles, so that only a simulation can tell."""
     lowered: bool = False
     """Whether a counter was taken down, so that one run does not stand for every order."""
     partial: frozenset[Operation] = frozenset()
     """Waits for fewer signals than come, of which some come only after them: what they order is for the simulation."""
     drawn: tuple[str, ...] = ()
     """The arrays whose drawn integers decide about counts."""
+    spread: int = 1
+    """How many CTAs of one kind have tasks on the grid of the target."""
+    undecided: bool = False
+    """Whether what is signalled depends on tiles, so that only a simulation can tell."""
 
 
 def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], seed: int = 0) -> Static:
@@ -71,12 +74,12 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     if names is None:
         return Static([], time.perf_counter() - began, undecided=True)
     data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(LAUNCHES)]
-    warp_roles = events = 0
+    warp_roles = events = spread = 0
     lowered, partial = False, set[Operation]()
     try:
         for grid in _grids(called):
             found, counts, progress = _run(called, data, grid)
-            warp_roles, events = warp_roles + counts[0], events + counts[1]
+            warp_roles, events, spread = warp_roles + counts[0], events + counts[1], counts[2]
             lowered, partial = lowered or progress.lowered, partial | progress.partial
             if found:
                 found = _for_want_of_ctas(called, data, grid, found)
@@ -89,7 +92,7 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
         found = list(error.diagnostics)
     seconds = time.perf_counter() - began
     found = _one_for_each_place(found)
-    return Static(found, seconds, warp_roles, events, lowered=lowered, partial=frozenset(partial), drawn=tuple(names))
+    return Static(found, seconds, warp_roles, events, lowered, frozenset(partial), tuple(names), spread)
 
 
 def waits_for_later_tasks(written: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> list[Diagnostic]:
@@ -166,20 +169,28 @@ def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
 
 def _run(
     called: Program, data: Sequence[Data], grid: tuple[int, int]
-) -> tuple[list[Diagnostic], tuple[int, int], Progress]:
-    """What several launches in a row find; how many warp roles and events there were; how they went."""
-    progress, warp_roles, events = Progress(data[0].ranks), 0, 0
+) -> tuple[list[Diagnostic], tuple[int, int, int], Progress]:
+    """What several launches in a row find; their warp roles, events and CTAs with tasks; how they went."""
+    progress, warp_roles, events, spread = Progress(data[0].ranks), 0, 0, 1
     for launch, one in enumerate(data, start=1):
         skeleton = skeleton_of(called.kernel, _machine(called, one, grid), _arrays(called, one), one.scalars)
         running = skeleton.warp_roles(launch)
         warp_roles += len(running)
         events += sum(len(each.events) for warp_role in running for each in warp_role.everyone())
+        spread = max(spread, _spread(running, grid[0]))
         found: list[Diagnostic] = list(tasks_once(running)) if called.per_cta else []
         stuck = progress.launch(running)
         found += blocked(stuck, progress, launch) if stuck else covered(progress, launch, running)
         if found:
-            return found, (warp_roles, events), progress
-    return [], (warp_roles, events), progress
+            return found, (warp_roles, events, spread), progress
+    return [], (warp_roles, events, spread), progress
+
+
+def _spread(running: Iterable[WarpRole], computing: int) -> int:
+    """How many CTAs have tasks, of those that compute or of those that only communicate."""
+    busy = {warp_role.cta for warp_role in running if warp_role.visits and warp_role.cta is not None}
+    apart = sum(cta >= computing for cta in busy)
+    return max(apart, len(busy) - apart)
 
 
 def _one_for_each_place(found: Iterable[Diagnostic]) -> list[Diagnostic]:

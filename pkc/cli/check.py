@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import click
 
@@ -19,11 +19,12 @@ from pkc.check.counterexample import (
     same_as,
 )
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
+from pkc.check.instances import FEW, other_instances
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
-from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse
+from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse, wide_trials
 from pkc.check.static import Static, check_statically, waits_for_later_tasks
-from pkc.check.unwritten import unwritten
+from pkc.check.unwritten import Unwritten, unwritten
 from pkc.cli import errors
 from pkc.cli.program import Chosen
 from pkc.cli.settings import assignments
@@ -34,10 +35,7 @@ from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
 from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
-from pkc.sim.small import empty_dims, small_dims
-
-_FEW = 2
-"""As many orders are tried of an instance in which ranks have nothing."""
+from pkc.sim.small import small_dims
 
 
 @dataclass(frozen=True)
@@ -81,33 +79,40 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
     checked = _Checked(tile, roles, request, dims, list(proved(roles.kernel)))
-    if not (_follow(checked) and (not request.exhaustive or _explore(checked)) and _simulate(checked)):
+    if not _check(checked):
         return False
-    # Ranks that have nothing, unless the sizes are given.
-    without = resolve_dims(tile.kernel, small | empty_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
-    few = replace(checked, dims=without, request=replace(request, seeds=min(request.seeds, _FEW)))
-    if without != dims and not (_follow(few) and _simulate(few)):
+    few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
+    others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
+    if not all(_check(replace(checked, dims=other, request=few)) for other in others):
         return False
     for ground in sorted(checked.grounds, key=lambda ground: list(Word).index(ground.word)):
         click.echo(str(ground))
     return True
 
 
-def _follow(checked: _Checked) -> bool:
-    """Check an instance statically. True if nothing was found."""
+def _check(checked: _Checked) -> bool:
+    """Check an instance in all layers. True if nothing was found."""
+    static = _follow(checked)
+    if static is None or (checked.request.exhaustive and not _explore(checked)):
+        return False
+    return _simulate(checked, static.spread)
+
+
+def _follow(checked: _Checked) -> Static | None:
+    """Check an instance statically; None if something was found."""
     with console.progress(f"following every CTA of {checked.ranks} ranks"):
         static = check_statically(checked.roles.kernel, ranks=checked.ranks, dims=checked.dims)
     if static.findings:
         console.diagnostics(static.findings)
         _show_run(checked, static.findings)
-        return False
+        return None
     found = _later_tasks(checked)
     if found:
         console.diagnostics(found)
-        return False
+        return None
     click.echo(_static(static))
     checked.grounds.extend(followed(checked.roles.kernel, static, checked.where))
-    return True
+    return static
 
 
 def _later_tasks(checked: _Checked) -> list[Diagnostic]:
@@ -118,9 +123,9 @@ def _later_tasks(checked: _Checked) -> list[Diagnostic]:
     return waits_for_later_tasks(written.kernel, ranks=checked.ranks, dims=checked.dims)
 
 
-def _simulate(checked: _Checked) -> bool:
-    """Compare both levels of an instance in some orders. True if nothing was found; outputs that lack elements are
-    warned of."""
+def _simulate(checked: _Checked, spread: int) -> bool:
+    """Compare both levels of an instance in some orders; roles that an author wrote also on as many CTAs as have tasks
+    on the target. True if nothing was found; outputs that lack elements are warned of."""
     seeds, ranks = checked.request.seeds, checked.ranks
     with console.progress(f"simulating {seeds} orders on {ranks} ranks"):
         try:
@@ -129,12 +134,13 @@ def _simulate(checked: _Checked) -> bool:
         except PkcError as error:  # roles that an author wrote fail at the tile level already
             _show(checked, list(error.diagnostics), None)
             return False
-        failed, found = _first_failure(checked, baseline)
+        wide = wide_trials(checked.tile.kernel, spread, seeds)
+        failed, found = _first_failure(checked, baseline, wide)
     if found:
         _show(checked, found, failed)
         return False
-    console.diagnostics(list(unwritten(checked.tile.kernel, baseline)))
-    orders, launches = orders_text(seeds), len(baseline.inputs)
+    console.diagnostics(checked.warn(unwritten(checked.tile.kernel, baseline)))
+    orders, launches = orders_text(seeds + len(wide)), len(baseline.inputs)
     click.echo(f"ok: {orders}, {launches} launches each, on {checked.where} give the bits that the program means")
     checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders, checked.where))
     return True
@@ -150,6 +156,14 @@ class _Checked:
     dims: Mapping[str, int]
     grounds: list[Ground]
     """Of what was found right so far."""
+    warned: set[str] = field(default_factory=set[str])
+    """The arrays that an instance before has left unwritten."""
+
+    def warn(self, found: Iterable[Unwritten]) -> list[Diagnostic]:
+        """Those about other arrays than before."""
+        new = [each for each in found if each.array not in self.warned]
+        self.warned.update(each.array for each in new)
+        return [*new]
 
     @property
     def where(self) -> str:
@@ -188,10 +202,13 @@ def _explore(checked: _Checked) -> bool:
     return True
 
 
-def _first_failure(checked: _Checked, baseline: Baseline) -> tuple[Trial | None, list[Diagnostic]]:
-    """The first of the seeds asked for that finds something, and what."""
+def _first_failure(
+    checked: _Checked, baseline: Baseline, wide: Sequence[Trial] = ()
+) -> tuple[Trial | None, list[Diagnostic]]:
+    """The first of the seeds asked for that finds something, and what; behind them come `wide` ones."""
     trials, request = Trials(checked.roles.kernel, baseline), checked.request
     first, *others = (Trial(1 + seed % 2, seed, request.delays) for seed in range(request.seeds))
+    others += wide
     found = trials.check(first)
     if found:
         trial, found = explained(trials, others, found)
@@ -212,6 +229,7 @@ def _show_run(checked: _Checked, found: list[Diagnostic]) -> None:
     """Print a run that goes wrong because of what the static check has found, with its finding in short."""
     example = _example(checked, None, follows_from(found))
     if example is None:
+        console.lines([f"  on {checked.where}"])
         return
     first = example.found[0]
     console.lines([*_run(example), f"    {first.code}: {first.fill(first.title)}"])

@@ -29,7 +29,7 @@ __all__ = ["resolve_dims", "simulate"]
 
 
 _COMM_CTAS = 2
-"""The most CTAs that are simulated for the SMs that only communicate."""
+"""As many CTAs at least are simulated for the SMs that only communicate."""
 
 
 def simulate(
@@ -104,7 +104,8 @@ def place(machine: Machine, program: Program, ctas: int) -> None:
     """Give each role so many CTAs, at least as many as it needs, at most as many as fit."""
     computing, communicating = machine.resident
     machine.ctas = min(max(ctas, program.needed[0]), computing)
-    machine.comm_ctas = min(max(_COMM_CTAS if program.per_cta else ctas, program.needed[1]), communicating)
+    apart = max(_COMM_CTAS, ctas) if program.per_cta else ctas
+    machine.comm_ctas = min(max(apart, program.needed[1]), communicating)
 
 
 def execute(program: Program, data: Data, machine: Machine, tile_function: TileFunction) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from xdsl.dialects import arith
 
 from pkc.dialect.access import LoadOp, ReadOp, StoreOp, array_type
-from pkc.dialect.coordinates import BlockCountOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import BlockType, PGLType
+from pkc.dialect.types import RANKS, BlockType, PGLType
 from pkc.sim.program import Program
 
 MANY = 64
 """An instance with so many tasks along one dimension is too large for every order of it."""
+
+_FEWEST, _NUMBERS = 2, 4
+"""How many blocks the dimensions of an instance have in which they differ: from 2 to 5, in turn."""
 
 
 def small_dims(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict[str, int]:
@@ -23,18 +28,37 @@ def small_dims(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict
     another dimension, of one with an element for each. At least as many as the numbers that the program names, and as
     there are ranks where their numbers are indices. With `few_tasks`, a dimension of which the largest
     blocks are as long as many tasks has two of these tasks, and one such block."""
-    blocks, sharded, taken, named = _blocks(kernel), _sharded(kernel), _taken(kernel), _named(kernel, ranks)
+    return _fitted(kernel, ranks, _sizes(kernel, ranks, few_tasks=few_tasks))
+
+
+def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
+    """Sizes of further instances: fewer positions of a sharded dimension than ranks, so that the last one has nothing.
+
+    What an author wrote may be right by chance where dimensions are alike and the last of two blocks has one position.
+    So where roles are written, all dimensions with blocks have fewer positions than ranks, and in a third instance each
+    dimension has another number of blocks, all whole, or of elements, unless the program divides one by another.
+    """
+    blocks, sharded, sizes = _blocks(kernel), _sharded(kernel), _sizes(kernel, ranks)
+    few = {dim: max(1, ranks - 1) for dim in sizes if dim in sharded or (kernel.roles and dim in blocks)}
+    yield _fitted(kernel, ranks, sizes | few)
+    if kernel.roles:
+        shares = {dim: blocks.get(dim, 1) * (ranks if dim in sharded else 1) for dim in sizes}
+        numbers = {dim: _FEWEST + place % _NUMBERS for place, dim in enumerate(sizes) if dim not in _divided(kernel)}
+        yield _fitted(kernel, ranks, sizes | {dim: shares[dim] * number for dim, number in numbers.items()})
+
+
+def _sizes(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict[str, int]:
+    blocks, sharded = _blocks(kernel), _sharded(kernel)
     for dim, extent in _tasks(kernel).items() if few_tasks else ():
         blocks[dim] = extent if blocks.get(dim, 0) >= MANY * extent else blocks.get(dim, 0)
-    sizes = {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
-    sizes = {dim: max(size, named.get(dim, 0)) for dim, size in sizes.items()}
-    sizes = {dim: size + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
-    return sizes | {dim: (sizes[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
+    return {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
 
 
-def empty_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
-    """A size for each sharded dimension with which the last rank has nothing of it, unless there is only one."""
-    return {dim: max(1, ranks - 1) for dim in Program(kernel).dims if dim in _sharded(kernel)}
+def _fitted(kernel: KernelOp, ranks: int, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes as large as the program's numbers need, and as they depend on each other."""
+    taken, named = _taken(kernel), _named(kernel, ranks)
+    fitted = {dim: max(size, named.get(dim, 0)) + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
+    return fitted | {dim: (fitted[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
 
 
 def _blocks(kernel: KernelOp) -> dict[str, int]:
@@ -81,6 +105,13 @@ def _named(kernel: KernelOp, ranks: int) -> dict[str, int]:
     return found
 
 
+def _divided(kernel: KernelOp) -> set[str]:
+    """Dimensions that the program divides by each other, so that one has to be a multiple of the other."""
+    quotients = (op for op in kernel.walk() if isinstance(op, arith.FloorDivSIOp))
+    pairs = ([side.dim.data for side in (op.lhs.owner, op.rhs.owner) if isinstance(side, DimOp)] for op in quotients)
+    return {dim for pair in pairs if len(pair) == 2 and RANKS not in pair for dim in pair}
+
+
 def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
     """Dimensions that are indexed by the number of a part of another one, that other one, and how long a part is."""
     found: dict[str, tuple[str, int]] = {}
@@ -98,8 +129,11 @@ def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
 
 
 def _sharded(kernel: KernelOp) -> set[int | str]:
+    """Dimensions that arrays shard, or of which the program takes the blocks of one rank."""
     arrays = (kind for kind in Program(kernel).arrays.values() if isinstance(kind, PGLType))
-    return {kind.dimensions[kind.shard_dim] for kind in arrays if kind.shard_dim is not None}
+    parts = (op for op in kernel.walk() if isinstance(op, BlockCountOp | BlockOp) and op.shard is not None)
+    owned = {kind.dimensions[kind.shard_dim] for kind in arrays if kind.shard_dim is not None}
+    return owned | {(op.block if isinstance(op, BlockCountOp) else block_type(op.result)).of for op in parts}
 
 
 def _size(block: int, ranks: int) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.check.protocols import Wrong
+from tests.check.protocols import UNORDERED, Wrong
 
-_UNORDERED = ("PK705", "PK730")
 _PUSH = """
 kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), {counters}):
     with role(communicator):
@@ -120,7 +119,7 @@ kernel k(A: f32[M].symmetric(), B: f32[M].symmetric(), Y: f32[M], G: f32[2, M].s
         ("PK482",), 2, push(TO_NEXT, "wait(s[0], min(1, len(blocks(M, 8))))" + READ), ("--set", "M=40")
     ),
     "two blocks with one counter, of which one is awaited": Wrong(
-        ("PK482", *_UNORDERED),
+        ("PK482", *UNORDERED),
         2,
         """
 kernel k(X: f32[64].symmetric(), Y: f32[64], G: f32[64].symmetric().scratch(), s: signal[4]):
@@ -150,7 +149,7 @@ kernel k(X: f32[64].symmetric(), Y: f32[64], G: f32[64].symmetric().scratch(), s
 """,
     ),
     "a cumulated count that begins one block late": Wrong(
-        ("PK482", *_UNORDERED),
+        ("PK482", *UNORDERED),
         3,
         """
 kernel k(X: f32[M].shard(0), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[1]):
@@ -199,7 +198,7 @@ for r in ring():
     ),
     # Order
     "a flag before its data on every second rank": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         push(
             """
@@ -215,7 +214,7 @@ for m in tasks(blocks(M, 8)):
         ),
     ),
     "a role announces what another one stores": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         """
 kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[1]):
@@ -231,7 +230,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: s
 """,
     ),
     "all but the first block await": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         push(
             TO_NEXT,
@@ -245,7 +244,7 @@ for m in tasks(blocks(M, 8)):
         ("--set", "M=32"),
     ),
     "the last task announces all": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         push(
             """
@@ -259,7 +258,7 @@ for m in tasks(blocks(M, 8)):
         ("--set", "M=60"),
     ),
     "the block behind the one that was awaited": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         """
 kernel k(X: f32[64].symmetric(), Y: f32[64], G: f32[64].symmetric().scratch(), s: signal[8]):
@@ -275,7 +274,7 @@ kernel k(X: f32[64].symmetric(), Y: f32[64], G: f32[64].symmetric().scratch(), s
 """,
     ),
     "a load in front of its wait": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         push(
             TO_NEXT,
@@ -283,7 +282,7 @@ kernel k(X: f32[64].symmetric(), Y: f32[64], G: f32[64].symmetric().scratch(), s
         ),
     ),
     "scales of 8-bit data behind their flag": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         """
 kernel k(X: e4m3[M, K].symmetric(), F: f32[M].symmetric(), Y: f32[M, K], G: e4m3[M, K].symmetric().scratch(),
@@ -301,7 +300,7 @@ kernel k(X: e4m3[M, K].symmetric(), F: f32[M].symmetric(), Y: f32[M, K], G: e4m3
 """,
     ),
     "a flag between the stores of two halves": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         """
 kernel k(X: bf16[M, 64].symmetric(), Y: bf16[M, 64], G: bf16[M, 64].symmetric().scratch(), s: signal[1]):
@@ -318,7 +317,7 @@ kernel k(X: bf16[M, 64].symmetric(), Y: bf16[M, 64], G: bf16[M, 64].symmetric().
 """,
     ),
     "one's own part, which nobody stored": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         """
 kernel k(X: f32[M].shard(0), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[ranks]):
@@ -337,7 +336,7 @@ kernel k(X: f32[M].shard(0), Y: f32[M], G: f32[M].symmetric().scratch(), s: sign
 """,
     ),
     "the slot of another rank than the one that was awaited": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         """
 kernel k(X: f32[M].symmetric(), Y: f32[ranks, M], G: f32[ranks, M].symmetric().scratch(), s: signal[ranks]):
@@ -375,7 +374,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[ranks, M].symmetric().scratch(
 """,
     ),
     "rank 0 says go before all are there": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         push(
             """
@@ -388,7 +387,7 @@ if rank == 0:
         ),
     ),
     "a result at rank 0, which the others do not await": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         """
 kernel k(X: f32[M].symmetric(), Y: f32[M], S: f32[M].symmetric().scratch(), s: signal[1]):
@@ -404,7 +403,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], S: f32[M].symmetric().scratch(), s: s
 """,
     ),
     "data in a third rank's memory, announced to that one alone": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         push(
             TO_NEXT,
@@ -412,7 +411,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], S: f32[M].symmetric().scratch(), s: s
         ),
     ),
     "who passes a flag on does not await it": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         push(
             """
@@ -427,7 +426,7 @@ wait(s[0], 1)
     ),
     # Collectives
     "a tree that sends on before it has received": Wrong(
-        _UNORDERED,
+        UNORDERED,
         4,
         """
 kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[1]):
@@ -469,7 +468,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: s
 """,
     ),
     "a dissemination barrier of one round for three ranks": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         """
 kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[4]):
@@ -500,7 +499,7 @@ kernel k(X: f32[M], S: f32[M].symmetric().scratch(), Y: f32[M], b: signal[2]):
 """,
     ),
     "a memory that its owner clears while others add to it": Wrong(
-        _UNORDERED,
+        UNORDERED,
         2,
         """
 kernel k(X: f32[M], S: f32[M].symmetric().scratch(), Y: f32[M], s: signal[1]):
@@ -597,7 +596,7 @@ kernel k(X: f32[P, D], rows: i32[P], S: f32[T, D].symmetric().scratch(), Y: f32[
         ("--set", "P=20,T=20,D=32"),
     ),
     "what a rank gets placed by what it sends": Wrong(
-        ("PK730", *_UNORDERED),
+        ("PK730", *UNORDERED),
         3,
         """
 kernel k(X: f32[P].symmetric(), count: i32[E], Y: f32[P].symmetric(), G: f32[P].symmetric().scratch(), s: signal[1]):

@@ -25,7 +25,7 @@ class Right(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-_UNORDERED = ("PK705", "PK730")
+UNORDERED = ("PK705", "PK730")
 
 GATHER = """
 kernel k(X: f32[M].shard(0), Y: f32[M], G: f32[M].symmetric().scratch(), ready: signal[ranks]):
@@ -55,7 +55,7 @@ WRONG: dict[str, Wrong] = {
         ("PK481", "PK482"), 3, _gather(wait="wait(ready[r], len(blocks(M, 8, of=rank)))")
     ),
     "the same, with sizes at which all ranks have one block": Wrong(
-        ("PK481", "PK482", *_UNORDERED),
+        ("PK481", "PK482", *UNORDERED),
         3,
         _gather(wait="wait(ready[r], len(blocks(M, 8, of=rank)))"),
         ("--set", "M=24"),
@@ -68,10 +68,10 @@ WRONG: dict[str, Wrong] = {
     "one signal fewer": Wrong(("PK482",), 2, _gather(wait="wait(ready[r], len(blocks(M, 8, of=r)) - 1)")),
     "one signal more": Wrong(("PK481",), 2, _gather(wait="wait(ready[r], len(blocks(M, 8, of=r)) + 1)")),
     "a signal before what it announces": Wrong(
-        _UNORDERED, 2, _gather("signal(ready.at(r)[rank], 1)\n                store(G.at(r)[m], x)")
+        UNORDERED, 2, _gather("signal(ready.at(r)[rank], 1)\n                store(G.at(r)[m], x)")
     ),
     "a signal to another rank than the store": Wrong(
-        ("PK482", "PK481", *_UNORDERED),
+        ("PK482", "PK481", *UNORDERED),
         3,
         _gather("store(G.at(r)[m], x)\n                signal(ready.at((r + 1) % ranks)[rank], 1)"),
     ),
@@ -79,10 +79,10 @@ WRONG: dict[str, Wrong] = {
         ("PK706",), 2, _gather("store(G.at(r)[m], x)\n                signal(ready.at(r)[rank + 1], 1)")
     ),
     "no wait on one of many ranks": Wrong(
-        _UNORDERED, 4, _gather(wait="if rank != 3:\n                    wait(ready[r], len(blocks(M, 8, of=r)))")
+        UNORDERED, 4, _gather(wait="if rank != 3:\n                    wait(ready[r], len(blocks(M, 8, of=r)))")
     ),
     "a wait for its own blocks alone": Wrong(
-        _UNORDERED, 2, _gather(wait="if r == rank:\n                    wait(ready[r], len(blocks(M, 8, of=r)))")
+        UNORDERED, 2, _gather(wait="if r == rank:\n                    wait(ready[r], len(blocks(M, 8, of=r)))")
     ),
     "more than a counter of 32 bits holds": Wrong(
         ("PK715",),
@@ -278,7 +278,7 @@ kernel k(X: f32[P].symmetric(), count: i32[E], G: f32[P].symmetric().scratch(), 
         ("--set", "P=64"),
     ),
     "two roles at one barrier": Wrong(
-        ("PK482", *_UNORDERED),
+        ("PK482", *UNORDERED),
         2,
         """
 kernel k(X: f32[M].symmetric(), G: f32[M].symmetric().scratch(), Y: f32[M].symmetric(), Z: f32[M], b: signal[1]):
@@ -295,7 +295,7 @@ kernel k(X: f32[M].symmetric(), G: f32[M].symmetric().scratch(), Y: f32[M].symme
 """,
     ),
     "one counter for two rounds": Wrong(
-        _UNORDERED,
+        UNORDERED,
         3,
         """
 kernel k(X: f32[M].symmetric(), G: f32[ranks, M].symmetric().scratch(), Y: f32[ranks, M].symmetric(), s: signal[1]):

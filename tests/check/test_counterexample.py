@@ -11,6 +11,7 @@ from pkc.check.run import baseline_of
 from pkc.cli.main import main
 from pkc.dialect import access, counters
 from pkc.driver.compiler import Compiled, load
+from tests.check.collected import ALL_WRONG
 from tests.sweeps import sweep
 from tools.mutant_changes import COUNT, number
 from tools.mutants import OVERLAPS, at_roles_level, constants_of
@@ -224,3 +225,11 @@ def test_what_the_program_itself_shows_has_a_run_too(tmp_path: Path, capsys: pyt
     shown = capsys.readouterr().err
     assert "error[PK730]: nothing orders two accesses to `G`" in shown
     assert "  a run with 2 ranks, 1 CTA for each role" in shown
+
+
+def test_sizes_at_which_a_wait_never_ends_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No smaller run shows the same: with two blocks of which the second has one position, the count is right."""
+    text = ALL_WRONG["whole blocks and one more, for sizes that have no rest"].text
+    assert checked(text, tmp_path, "--ranks", "2") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error[PK481]") and said.rstrip().endswith("on 2 ranks, M = 16")

@@ -16,7 +16,8 @@ from pkc.location import Source
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.signal_counts import counted
 from pkc.targets import DEFAULT
-from tests.check.more_wrong import MORE_WRONG, rounds
+from tests.check.collected import ALL_WRONG
+from tests.check.more_wrong import rounds
 from tests.check.protocols import RIGHT, WRONG
 
 GATHER = """
@@ -84,7 +85,7 @@ def test_what_is_sampled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     follows, simulated = found["sampled"]
     assert follows.startswith("in 1 order on 2 ranks, M = 20: tasks and cycles of waits; counters `s`")
     assert "counts of waits for" in follows and "`s` in line 6" in follows
-    assert simulated.startswith("in 2 orders on 2 ranks, M = 20: accesses to `X`, `G`, `Y`")
+    assert simulated.startswith("in 3 orders on 2 ranks, M = 20: accesses to `X`, `G`, `Y`")
 
 
 def test_too_many_orders_are_a_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +93,7 @@ def test_too_many_orders_are_a_sample(tmp_path: Path, capsys: pytest.CaptureFixt
     found = grounds(text, tmp_path, capsys, *ON_2, "--exhaustive", "2", "--seeds", "1")
     explored, asked = found["sampled"]
     assert explored.startswith("in 3 orders on 2 ranks, M = 9: accesses to `X`, `Y`, `G`")
-    assert asked.startswith("in 1 order on 2 ranks, M = 20")
+    assert asked.startswith("in 2 orders on 2 ranks, M = 20")
 
 
 def shown(text: str) -> dict[tuple[str, int], bool]:
@@ -177,11 +178,15 @@ def test_a_wait_for_credits_is_left_to_the_simulation(tmp_path: Path, capsys: py
     [
         ("pairs of tasks that wait for each other", "PK487"),
         ("rows stored where a table says, which names some twice", "PK730"),
+        ("a count that is right unless a rank has nothing", "PK481"),
+        ("the blocks of the other dimension", "PK481"),
+        ("tasks that announce what the tasks before them have stored", "PK705"),
     ],
 )
 def test_what_python_is_told_has_the_same_cause(name: str, code: str) -> None:
-    wrong = MORE_WRONG[name]
-    sizes = {key: int(size) for key, _, size in (one.partition("=") for one in wrong.options[1].split(","))}
+    wrong = ALL_WRONG[name]
+    given = wrong.options[1].split(",") if wrong.options else []
+    sizes = {key: int(size) for key, _, size in (one.partition("=") for one in given)}
     program = parse_text(Source("k.pk", wrong.text.lstrip()))
     schedule: dict[str, str] = {}
     checked = check_kernel(program, sizes, ranks=wrong.ranks, orders=4, explored=0, schedule=schedule, target=DEFAULT)

@@ -13,7 +13,7 @@ from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import find_kernel
 from pkc.sim.run import resolve_dims, simulate
-from pkc.sim.small import small_dims
+from pkc.sim.small import other_dims, small_dims
 from tests.sim.helpers import GEMM_RS, copy, parse
 
 BF16 = ml_dtypes.bfloat16
@@ -300,3 +300,41 @@ def test_a_bound_out_of_range(start: str, stop: str, table: tuple[int, int], fou
     except PkcError as error:
         said = str(error).splitlines()[0].removeprefix("error[PK709]: ")
     assert said == (f"a list of blocks {found}: `M` is 8 long" if found else "")
+
+
+def test_the_shard_of_a_rank_is_one_whoever_owns_the_array():
+    module = parse("""
+pk.kernel @parts(%X: !pk.pgl<[M, N], f32, symmetric> {pk.name = "X"}) {
+  %rank = pk.rank
+  %count = pk.block_count <M by 8> of %rank
+  %zero = arith.constant 0 : index
+  %n = pk.block[%zero] : !pk.block<N by 16>
+  %m = pk.block[%zero] of %rank : !pk.block<M by 8>
+  pk.tasks (%i) in (%count) {
+  }
+}""")
+    kernel = find_kernel(module, None)
+    assert small_dims(kernel, ranks=3) == {"M": 26, "N": 17}
+    assert list(other_dims(kernel, ranks=3)) == [{"M": 2, "N": 17}]
+
+
+def test_where_roles_are_written_dimensions_differ_and_blocks_are_whole():
+    """A dimension that another one divides stays a multiple of it; one that is indexed by a number has that element."""
+    module = parse("""
+pk.kernel @written(%X: !pk.private<[M, N, B, E, H, G], f32> {pk.name = "X"}) {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %six = arith.constant 6 : index
+    %m = pk.block[%zero] : !pk.block<M by 8>
+    %n = pk.block[%zero] : !pk.block<N by 8>
+    %h = pk.dim "H"
+    %g = pk.dim "G"
+    %each = arith.floordivsi %h, %g : index
+    %x = pk.load %X[%m, %n, %zero, %six, %zero, %zero
+      : !pk.block<M by 8>, !pk.block<N by 8>, index, index, index, index]
+      : !pk.private<[M, N, B, E, H, G], f32> -> !pk.tile<8x8xf32>
+  }
+}""")
+    few, unlike = other_dims(find_kernel(module, None), ranks=3)
+    assert few == {"M": 2, "N": 2, "B": 1, "E": 7, "H": 1, "G": 1}
+    assert unlike == {"M": 16, "N": 24, "B": 4, "E": 7, "H": 1, "G": 1}

@@ -1,0 +1,14 @@
+"""All protocols as an author could write them, of all modules beside this one."""
+
+from __future__ import annotations
+
+from tests.check import buffers, by_chance, groups, more_right, more_wrong, protocols
+from tests.check.protocols import Right, Wrong
+
+_WRONG = (protocols.WRONG, more_wrong.MORE_WRONG, buffers.WRONG, groups.WRONG, by_chance.WRONG)
+_RIGHT = (protocols.RIGHT, more_right.MORE_RIGHT, buffers.RIGHT, groups.RIGHT, by_chance.RIGHT)
+
+ALL_WRONG: dict[str, Wrong] = {name: wrong for those in _WRONG for name, wrong in those.items()}
+ALL_RIGHT: dict[str, Right] = {name: right for those in _RIGHT for name, right in those.items()}
+
+assert len(ALL_WRONG) == sum(map(len, _WRONG)) and len(ALL_RIGHT) == sum(map(len, _RIGHT)), "two have one name"
