@@ -379,7 +379,7 @@ kernel k(X: f32[P].symmetric(), count: i32[E].replicate(), Y: f32[P].symmetric()
         at = 0
         for e in range(rank):
             at = at + count[e]
-        for p in tasks(blocks(P, 1, start=at, stop=at + count[rank])):
+        for p in tasks(blocks(P, 1, start=at, stop=min(at + count[rank], P))):
             x = X[p]
             for r in ring():
                 store(G.at(r)[p], x)

@@ -601,13 +601,14 @@ kernel k(X: f32[P, D], rows: i32[P], S: f32[T, D].symmetric().scratch(), Y: f32[
         """
 kernel k(X: f32[P].symmetric(), count: i32[E], Y: f32[P].symmetric(), G: f32[P].symmetric().scratch(), s: signal[1]):
     with role(communicator):
+        n = count[0] // ranks
         for r in range(ranks):
-            for p in tasks(blocks(P, 1, start=r * count[0], stop=r * count[0] + count[0])):
+            for p in tasks(blocks(P, 1, start=r * n, stop=r * n + n)):
                 store(G.at((rank + r) % ranks)[p], X[p])
         signal_all(s[0], 1)
     with role(consumer):
         wait(s[0], ranks)
-        for p in tasks(blocks(P, 1, stop=ranks * count[0])):
+        for p in tasks(blocks(P, 1, stop=ranks * (count[0] // ranks))):
             store(Y[p], G[p])
 """,
         ("--set", "P=30,E=1"),
