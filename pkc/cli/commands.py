@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pkc.cli.options import EXIT_STATUSES, SEED, Asked, on_ranks
+from pkc.cli.options import EXIT_STATUSES, SEED, Asked, Whole, on_ranks
 from pkc.targets import DEFAULT, names
 
 
@@ -25,9 +25,7 @@ from pkc.targets import DEFAULT, names
 @click.option(
     "--set", "settings", metavar="M=V,...", multiple=True, help="Sizes to choose a schedule for, and constants."
 )
-@click.option(
-    "--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs to choose a schedule for."
-)
+@click.option("--ranks", type=Whole(min=1), default=1, show_default=True, help="GPUs to choose a schedule for.")
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
 @click.option(
@@ -138,10 +136,10 @@ def run(
 
 @click.command(epilog=EXIT_STATUSES)
 @on_ranks
-@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many orders to try.")
+@click.option("--seeds", type=Whole(min=1), default=10, show_default=True, help="How many orders to try.")
 @click.option(
     "--exhaustive",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     default=200,
     show_default=True,
     help="Try all orders of a small instance, in at most so many runs.",
@@ -172,9 +170,7 @@ def check(asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], tar
 @on_ranks
 @click.option("-o", "--output", metavar="FILE", help="Write it as .png, .html or .json (for ui.perfetto.dev).")
 @click.option("--measured", metavar="FILE.json", help="Draw what `pkc trace -o` has measured on the same axes.")
-@click.option(
-    "--ctas", type=click.IntRange(min=1), default=4, show_default=True, help="CTAs of each rank shown one by one."
-)
+@click.option("--ctas", type=Whole(min=1), default=4, show_default=True, help="CTAs of each rank shown one by one.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
 def timeline(asked: Asked, output: str | None, measured: str | None, ctas: int, target: str) -> None:
     """Predict what each role of a kernel of FILE (.pk or .py) does when. No GPU is needed.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pkc.cli.options import EXIT_STATUSES, SEED, Asked, on_ranks
+from pkc.cli.options import EXIT_STATUSES, SEED, Asked, Whole, on_ranks
 from pkc.targets import DEFAULT
 
 
@@ -14,10 +14,8 @@ from pkc.targets import DEFAULT
 @on_ranks
 @SEED
 @click.option("-o", "--output", metavar="FILE.json", help="Write the time line, for ui.perfetto.dev.")
-@click.option("--launches", type=click.IntRange(min=1), default=3, show_default=True, help="The last one is shown.")
-@click.option(
-    "--ctas", type=click.IntRange(min=1), default=8, show_default=True, help="CTAs of each rank in the time line."
-)
+@click.option("--launches", type=Whole(min=1), default=3, show_default=True, help="The last one is shown.")
+@click.option("--ctas", type=Whole(min=1), default=8, show_default=True, help="CTAs of each rank in the time line.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPUs.")
 def trace(asked: Asked, seed: int, output: str | None, launches: int, ctas: int, target: str) -> None:
     """Run a kernel of FILE (.pk or .py) on GPUs and show what each of its roles spends its time on.
@@ -38,7 +36,7 @@ def trace(asked: Asked, seed: int, output: str | None, launches: int, ctas: int,
 
 
 @click.command(epilog=EXIT_STATUSES)
-@click.option("--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs; of several the link.")
+@click.option("--ranks", type=Whole(min=1), default=1, show_default=True, help="GPUs; of several the link.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
 def calibrate(ranks: int, target: str) -> None:
     """Measure rates of the GPUs of this machine, for estimates: memory, MMAs, and the link if there are several.
@@ -57,8 +55,8 @@ def calibrate(ranks: int, target: str) -> None:
 @click.command(epilog=EXIT_STATUSES)
 @on_ranks
 @SEED
-@click.option("--most", type=click.IntRange(min=1), default=8, show_default=True, help="Schedules that are measured.")
-@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Times that each is measured.")
+@click.option("--most", type=Whole(min=1), default=8, show_default=True, help="Schedules that are measured.")
+@click.option("--rounds", type=Whole(min=1), default=5, show_default=True, help="Times that each is measured.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
 def tune(asked: Asked, seed: int, most: int, rounds: int, target: str) -> None:
     """Measure the schedules that seem best for a kernel of FILE (.pk or .py) at some sizes, on GPUs.
@@ -88,7 +86,7 @@ def tune(asked: Asked, seed: int, most: int, rounds: int, target: str) -> None:
 @click.option(
     "--schedule", metavar="K=V,...", multiple=True, help="How to run it, in all variants; wins over the text."
 )
-@click.option("--repetitions", type=click.IntRange(min=20), default=30, show_default=True, help="Of each contestant.")
+@click.option("--repetitions", type=Whole(min=20), default=30, show_default=True, help="Of each contestant.")
 @click.option("--json", "output", metavar="FILE", help="Write all that was measured, after each size.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPUs.")
 @click.option("--kernel", metavar="NAME", help="The kernel to measure, if FILE has several.")

@@ -16,7 +16,18 @@ Exit status:
   2  the command line could not be understood
 """
 
-SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+
+class Whole(click.IntRange):
+    """A whole number, in ASCII digits as all numbers of the language: Python reads those of other scripts too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Fails as click does."""
+        if not str(value).isascii():
+            self.fail(f"{value!r} is not a valid integer range.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+SEED = click.option("--seed", type=Whole(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,7 @@ def on_ranks(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `Asked`, which is its first argument."""
 
     @click.argument("file")
-    @click.option("--ranks", type=click.IntRange(min=1), default=2, show_default=True, help="How many ranks (GPUs).")
+    @click.option("--ranks", type=Whole(min=1), default=2, show_default=True, help="How many ranks (GPUs).")
     @click.option(
         "--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions, constants and scalars."
     )

@@ -32,12 +32,12 @@ class ContradictoryDimension(Diagnostic):
 
 
 class BadDimension(Diagnostic):
-    """Raised when a run-time dimension is not a positive integer."""
+    """Raised when a run-time dimension is not a positive integer of 64 bits."""
 
     code = "PK603"
     title = "dimension `{name}` cannot be {value}"
     label = "`{name}` is the length of a dimension"
-    help = "a dimension is an integer of at least 1"
+    help = "a dimension is an integer from 1 to 2^63 - 1"
     name: str
     value: str
 

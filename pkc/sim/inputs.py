@@ -21,6 +21,8 @@ from pkc.sim.program import Program
 
 Inputs: TypeAlias = Mapping[str, Any]
 
+LARGEST_DIMENSION = 2**63 - 1
+
 MOST_RANKS = 16
 MOST_GIB = 16
 _BYTES = 16
@@ -62,7 +64,7 @@ def resolve_dims(kernel: KernelOp, dims: Mapping[str, int], inputs: Inputs, rank
     if unset:
         raise PkcError(*unset)
     for dim, (size, _) in found.items():
-        if size < 1:
+        if not 1 <= size <= LARGEST_DIMENSION:
             raise PkcError(errors.BadDimension(program.span_of_dim(dim), dim, str(size)))
     return {dim: found[dim][0] for dim in program.dims}
 

@@ -75,7 +75,15 @@ def test_help_imports_no_compiler() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--speed"], ["bench"], ["run", "double.pk", "--ranks", "0"], ["compile", "--emit", "cuda"]],
+    [
+        ["--speed"],
+        ["bench"],
+        ["run", "double.pk", "--ranks", "0"],
+        ["run", "double.pk", "--ranks", "\u0662"],
+        ["run", "double.pk", "--seed", "\uff11"],
+        ["check", "double.pk", "--seeds", "\u00b2"],
+        ["compile", "--emit", "cuda"],
+    ],
     ids=" ".join,
 )
 def test_usage_is_status_2(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
