@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.counters import CounterOp
 from pkc.dialect.program import TasksOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import TileType
@@ -22,7 +23,9 @@ _MOST = 3600.0
 ITERATION = 2e-6
 _ELEMENT = 0.5e-9
 _PRODUCT = 0.02e-9
-"""Seconds on a fast machine for an iteration of Python, for an element of a tile, and for a product of an MMA."""
+_STEP = 8e-6
+"""Seconds on a fast machine for an iteration of Python, for an element of a tile, for a product of an MMA, and for a
+signal or a wait, at which others may run."""
 
 
 class TooLongError(PkcError):
@@ -55,6 +58,8 @@ def seconds_of_iteration(body: Block) -> float:
 
 
 def _seconds(op: Operation) -> float:
+    if isinstance(op, CounterOp):
+        return _STEP
     if isinstance(op, AnyMmaOp):
         (rows, depth), columns = tile_type(op.a).shape, tile_type(op.b).shape[1]
         return _PRODUCT * rows * depth * columns

@@ -44,6 +44,22 @@ def test_hours_end_within_a_second(count: int, outer: int) -> None:
         within(1, lambda: run(count, outer))
 
 
+def test_a_signal_takes_longer_than_an_iteration_without() -> None:
+    """Others may run at each: so many iterations without one would be over in an hour."""
+    signalled = """\
+kernel k(Y: f32[M].symmetric(), s: signal[1]):
+    with role(communicator):
+        for i in range(1000000000):
+            signal(s.at(rank)[0], 1)
+        for m in tasks(blocks(M, 8)):
+            store(Y[m], zeros(f32, m))
+"""
+    told = compile_program(parse_text(Source("k.pk", signalled)), level="tile").module
+    assert 10**9 * ITERATION < 3600
+    with pytest.raises(TooLongError):
+        within(1, lambda: simulate(told, ranks=1, dims={"M": 8}, inputs={}))
+
+
 def test_what_takes_no_time_is_not_refused() -> None:
     run(100, 10)
     run(10**12, 0)
