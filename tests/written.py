@@ -16,6 +16,19 @@ kernel k(X: f32[M, N], Y: f32[M, N].symmetric(), Z: f32[M, N], done: signal[1]):
         for m, n in tasks(blocks(M, 16), blocks(N, 8)):
             Z[m, n] = Y[m, n] * 2.0
 """,
+    "a signal behind tasks in a loop": """
+kernel k(X: f32[3, M].symmetric(), Y: f32[3, M].symmetric(), G: f32[3, M].symmetric().scratch(), s: signal[3]):
+    with role(communicator):
+        for e in range(3):
+            for m in tasks(blocks(M, 8)):
+                store(G.at((rank + 1) % ranks)[e, m], X[e, m])
+            signal(s.at((rank + 1) % ranks)[e], 1)
+    with role(consumer):
+        for e in range(3):
+            wait(s[e], 1)
+            for m in tasks(blocks(M, 8)):
+                store(Y[e, m], G[e, m])
+""",
     "tasks that read what earlier tasks wrote": """
 kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N]):
     with role(communicator):

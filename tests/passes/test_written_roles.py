@@ -34,26 +34,12 @@ def test_bits_are_those_of_the_tile_level(name: str, ranks: int) -> None:
     assert not check_roles(roles, baseline_of(tile, ranks=ranks, dims=dims), TRIALS[:8])
 
 
-ROUNDS = """
-kernel k(X: f32[6, M].symmetric(), Y: f32[6, M].symmetric(), G: f32[6, M].symmetric().scratch(), s: signal[6]):
-    with role(communicator):
-        for e in range(6):
-            for m in tasks(blocks(M, 8)):
-                store(G.at((rank + 1) % ranks)[e, m], X[e, m])
-            signal(s.at((rank + 1) % ranks)[e], 1)
-    with role(consumer):
-        for e in range(6):
-            wait(s[e], 1)
-            for m in tasks(blocks(M, 8)):
-                store(Y[e, m], G[e, m])
-"""
-
-
 def test_a_cta_that_is_ahead_is_not_counted_for_one_that_is_behind() -> None:
     """What one CTA signals when all have done their tasks of an iteration: three CTAs, of which two go on."""
-    meaning = baseline_of(compiled(ROUNDS, "tile"), ranks=2, dims={"M": 24})
+    text = WRITTEN["a signal behind tasks in a loop"]
+    meaning = baseline_of(compiled(text, "tile"), ranks=2, dims={"M": 24})
     trials = [Trial(3, seed) for seed in range(10)]
-    roles = compiled(ROUNDS, "roles")
+    roles = compiled(text, "roles")
     assert not check_roles(roles, meaning, trials)
     joins = [op for op in roles.kernel.walk() if isinstance(op, WaitOp) and op.signal.name_hint == "joined"]
     for early in (op for op in joins if isinstance(op.parent_op(), scf.ForOp)):
