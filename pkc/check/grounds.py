@@ -74,7 +74,7 @@ def simulated(kernel: KernelOp, word: Word, orders: str, instance: str) -> Groun
 
 def explored(kernel: KernelOp, exploration: Exploration) -> Ground:
     """What simulations of a small instance say of it, in every order or in as many as were tried."""
-    where = instance_text(exploration.ranks, exploration.dims)
+    where = f"{instance_text(exploration.ranks, exploration.dims)}, 1 and 2 CTAs for each role"
     if exploration.complete:
         return simulated(kernel, Word.Checked, "every order", where)
     return simulated(kernel, Word.Sampled, orders_text(exploration.runs), where)

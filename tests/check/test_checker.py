@@ -196,7 +196,9 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     about = (
         "accesses to `A`, `B`, `C`, `A.fetched`; counters `A.ready`, `entered`, `left`; results in `C`, of drawn inputs"
     )
-    assert explored == f"checked in every order on 2 ranks, M = 257, K = 65, N = 257: {about}"
+    assert (
+        explored == f"checked in every order on 2 ranks, M = 257, K = 65, N = 257, 1 and 2 CTAs for each role: {about}"
+    )
     assert sampled == f"sampled in 4 orders on 3 ranks, {sizes}: {about}"
 
 

@@ -59,7 +59,8 @@ def test_what_is_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (
         follows == "in every order on 2 ranks, M = 20: tasks and cycles of waits; counters `ready`, `entered`, `left`"
     )
-    assert explored.startswith("in every order on 2 ranks, M = 17: accesses to `X`, `Y`, `G`; counters `ready`")
+    start = "in every order on 2 ranks, M = 17, 1 and 2 CTAs for each role: accesses to `X`, `Y`, `G`; counters `ready`"
+    assert explored.startswith(start)
     assert explored.endswith("results in `Y`, of drawn inputs")
     (sampled,) = found["sampled"]
     assert sampled.startswith("in 2 orders on 2 ranks, M = 20: accesses to `X`, `Y`, `G`")
@@ -92,7 +93,7 @@ def test_too_many_orders_are_a_sample(tmp_path: Path, capsys: pytest.CaptureFixt
     text = RIGHT["a ring with credits, which one and two ranks do not await"].text
     found = grounds(text, tmp_path, capsys, *ON_2, "--exhaustive", "2", "--seeds", "1")
     explored, asked = found["sampled"]
-    assert explored.startswith("in 3 orders on 2 ranks, M = 9: accesses to `X`, `Y`, `G`")
+    assert explored.startswith("in 3 orders on 2 ranks, M = 9, 1 and 2 CTAs for each role: accesses to `X`, `Y`, `G`")
     assert asked.startswith("in 2 orders on 2 ranks, M = 20")
 
 
