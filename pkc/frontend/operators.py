@@ -78,7 +78,7 @@ _LOGIC = frozenset((*words(elementwise.Unary, i1), *words(elementwise.Binary, i1
 _OF_BITS = {"&": "write `and`", "|": "write `or`", "^": "write `!=`", "<<": "", ">>": ""}
 """Operators on the bits of integers, and what stands for them between conditions."""
 
-FROM_BOOLEAN = "choose numbers with `where(condition, 1.0, 0.0)`"
+FROM_BOOLEAN = "`cast(condition, f32)` or `cast(condition, i32)` is 1 where it holds, 0 elsewhere"
 """The hint for a boolean in place of a number."""
 
 
@@ -228,11 +228,12 @@ def transpose(frame: Frame, operand: Value, span: Span) -> Tile:
 
 
 def cast(frame: Frame, operand: Value, dtype: object, span: Span) -> Value:
-    """`cast(operand, dtype)`"""
+    """`cast(operand, dtype)`; of a condition 1 where it holds, 0 elsewhere."""
     operand = frame.arithmetic(operand, span)
     assert isinstance(dtype, type(f32) | type(i32)) or dtype in NARROW
     if family(operand) == "boolean":
-        raise PkcError(BadOperand(span, "cast", str(operand), "numbers", FROM_BOOLEAN))
+        one, zero = (1.0, 0.0) if dtype in FLOATS else (1, 0)
+        operand = select(frame, operand, Constant(one), Constant(zero), span)
     if not isinstance(operand, Tile):
         kind = family(operand)
         operand = Tile(frame.tile(operand, ARITHMETIC[kind], (), span), ARITHMETIC[kind], ())

@@ -4,6 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.sim.run import simulate
 from tests.sim.helpers import GEMM_RS, checked, copy, f64, parse
 
@@ -65,6 +68,34 @@ def test_unwritten_elements_stay_poison():
     inputs, outputs = checked(module, 2, M=10, N=4)
     assert np.isnan(f64(outputs["Y"])[0, 5:]).all()
     np.testing.assert_array_equal(outputs["Y"][0, :5], inputs["X"][0, :5])
+
+
+@pytest.mark.parametrize("element", ["i32", "i8"])
+def test_unwritten_integers_stay_what_they_are(element):
+    module = copy("private", "private", local=True, element=element)
+    inputs, outputs = checked(module, 2, M=10, N=4)
+    np.testing.assert_array_equal(outputs["Y"][0, :5], inputs["X"][0, :5])
+    assert len(np.unique(outputs["Y"][0, 5:])) == 1
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "i32", "i8"])
+def test_conditions_are_numbers_of_the_type_that_they_are_cast_to(element):
+    text = f"""
+kernel hits(X: f32[M], Y: {element}[M], total: i32[1], any: f32[1]):
+    for m in tasks(blocks(M, 16)):
+        Y[m] = cast(X[m] > 0.5 or X[m] < -0.5, {element})
+    seen = zeros(i32)
+    for m in blocks(M, 16):
+        seen += rowsum(cast(X[m] > 0.0, i32))
+    total[0] = seen
+    any[0] = cast(seen > 0, f32)
+"""
+    module = compile_program(parse_text(Source("hits.pk", text))).module
+    inputs, outputs = checked(module, 1, M=37)
+    x = inputs["X"]
+    np.testing.assert_array_equal(f64(outputs["Y"]), np.abs(x) > 0.5)
+    assert outputs["total"][0] == (x > 0).sum()
+    assert outputs["any"][0] == 1.0
 
 
 def test_gather_and_scatter_accumulate():
