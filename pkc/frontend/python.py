@@ -216,4 +216,17 @@ def failure(source: Source, error: BaseException) -> python_errors.PythonSyntax 
         return python_errors.PythonSyntax(Span(source, at, at + 1), error.msg)
     span = raised_at(source, error)
     text = f"{type(error).__name__}: {error}".rstrip(": ").split("\n", 1)[0]
-    return python_errors.ImportFailed(span, source.name, construct.shorten(text, 200))
+    return python_errors.ImportFailed(span, source.name, construct.shorten(text, 200), _missing(source, error))
+
+
+def _missing(source: Source, error: BaseException) -> str:
+    """What defines a name that Python does not find where it evaluates the types of parameters."""
+    if not isinstance(error, NameError) or not error.name:
+        return ""
+    functions = (node for node in ast.walk(ast.parse(source.text)) if isinstance(node, ast.FunctionDef))
+    types = (one.annotation for node in functions for one in node.args.args if one.annotation is not None)
+    shapes = (node.slice for kind in types for node in ast.walk(kind) if isinstance(node, ast.Subscript))
+    lengths = {node.id for shape in shapes for node in ast.walk(shape) if isinstance(node, ast.Name)}
+    if error.name not in lengths:
+        return ""
+    return f'Python evaluates types: `{error.name} = dims("{error.name}")` before the kernel, for constants too'

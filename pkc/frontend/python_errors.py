@@ -84,8 +84,10 @@ class ImportFailed(Diagnostic):
     code = "PK157"
     title = "importing {path} failed: {error}"
     label = "raised here"
+    help = "{hint}"
     path: str
     error: str
+    hint: str = ""
 
 
 class InvalidDimension(Diagnostic):
