@@ -71,10 +71,11 @@ def check_kernel(
     (source,) = program.kernels
     constants = {name: given[name] for name in constants_of(source) if name in given}
 
-    def compiled(level: str) -> Compiled:
+    def compiled(level: str, schedule: Mapping[str, str] = schedule) -> Compiled:
         return compile_program(program, constants=constants, schedule=schedule, level=level, target=target)
 
-    tile, roles = compiled("tile"), compiled("roles")
+    roles = compiled("roles")
+    tile = compiled("tile", roles.schedule)  # sums of rows that are divided round otherwise
     known = [*constants_of(source), *Program(tile.kernel).dims, "ranks", "orders", "explored"]
     refuse_unknown(source.name, given, known)
     sizes: dict[str, Any] = {name: size for name, size in given.items() if name not in constants}

@@ -54,7 +54,16 @@ def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
     return tuple(_delay(text, ranks) for text in texts)
 
 
-def roles_of(chosen: Chosen, target: str) -> Compiled:
+def levels_of(chosen: Chosen, target: str) -> tuple[Compiled, Compiled]:
+    """The tile level of a kernel, which says what it means, and its roles level. Where tiles did not fit, both have
+    the smaller ones, whose sums round otherwise. Raises `PkcError`."""
+    tile, roles = chosen.compile(), _roles_of(chosen, target)
+    if roles.schedule != tile.schedule:
+        tile = replace(chosen, schedule=roles.schedule).compile(warn=False)
+    return tile, roles
+
+
+def _roles_of(chosen: Chosen, target: str) -> Compiled:
     """The roles level of a kernel. Roles that an author wrote and the target cannot run are taken as they are: what
     they mean can be checked all the same."""
     try:

@@ -157,11 +157,11 @@ def check(asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], tar
     Example:
       pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
     """
-    from pkc.cli.check import Request, delays_of, execute, roles_of
+    from pkc.cli.check import Request, delays_of, execute, levels_of
     from pkc.cli.program import choose
 
     chosen = choose(asked)
-    tile, roles = chosen.compile(), roles_of(chosen, target)
+    tile, roles = levels_of(chosen, target)
     if not execute(tile, roles, Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks), target)):
         raise SystemExit(1)
 

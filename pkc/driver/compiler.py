@@ -87,6 +87,8 @@ class Compiled:
     remarks: list[Remark] = field(default_factory=list[Remark])
     """Optimisations that passes left undone, and why, in the order of the passes."""
     times: list[PassTime] = field(default_factory=list[PassTime])
+    schedule: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The keys that override those of the program: what was asked for, and what tiles that do not fit got instead."""
 
     @property
     def kernels(self) -> list[KernelOp]:
@@ -271,7 +273,7 @@ def _compiled(
         if not tiles:
             raise
         raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
-    return Compiled(module, warnings, explanations, remarks, times)
+    return Compiled(module, warnings, explanations, remarks, times, dict(schedule or {}))
 
 
 def _refuse_simulated(module: ModuleOp) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.ir import Operation
 
+from pkc.check.report import check_kernel
 from pkc.check.run import TRIALS, Baseline, Trial, Trials, baseline_of, check_roles
 from pkc.cli.main import main
 from pkc.diagnostics import PkcError
@@ -19,6 +21,7 @@ from pkc.driver.compiler import Compiled, compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.launches import launches_of
+from pkc.targets import DEFAULT
 from tools.mutants import OVERLAPS, caught, mutants, subjects
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -215,3 +218,27 @@ def test_mutants_are_caught(overlaps: tuple[str, ...]) -> None:
             seen.append(operator.name)
             assert caught(broken, subject), f"{subject.name}: {operator.name}, {where}"
     assert len(set(seen)) >= 11
+
+
+LONG_ROWS = """
+kernel divergence(P: bf16[M, V], Q: bf16[M, V], out: f32[M], V: const = 32000):
+    for m in tasks(M):
+        p = cast(P[m, :], f32)
+        e = exp(p - rowmax(p))
+        out[m] = rowsum(e * (p - cast(Q[m, :], f32))) / rowsum(e)
+"""
+
+
+def test_sums_of_rows_that_do_not_fit_round_as_those_of_their_pieces() -> None:
+    """A CTA has no room for two rows, which then go through in pieces: a choice, and no mistake in a pass."""
+    program = parse_text(Source("k.pk", LONG_ROWS.lstrip()))
+    settings: dict[str, Any] = {"orders": 2, "explored": 0, "schedule": {}, "target": DEFAULT}
+    assert compile_program(program, level="roles").schedule
+    assert check_kernel(program, {"M": 3}, ranks=1, **settings).ok
+
+
+def test_the_command_has_the_pieces_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.pk"
+    path.write_text(LONG_ROWS.lstrip())
+    options = ["--ranks", "1", "--set", "M=3", "--seeds", "2", "--exhaustive", "0"]
+    assert main(["check", str(path), *options]) == 0, capsys.readouterr().err
