@@ -276,7 +276,128 @@ kernel k(X: bf16[M, V], t: i32[K], W: bf16[K, N], Y: f32[M, N]):
 }
 """Elements that tables name along any dimension; a negative entry names none."""
 
-PROGRAMS = ORDERS | TWICE | THREE | SHIFTED | PICKED
+
+def _chunks(a: Arrays) -> Any:
+    """A state space by its recurrence, in float64."""
+    state, found = 0.0, []
+    for x, b, c, decay in zip(a["X"], a["B"], a["C"], a["decay"], strict=True):
+        state = np.exp(-abs(decay)) * state + np.outer(b, x)
+        found.append(c @ state)
+    return np.stack(found)
+
+
+def _summed_by_blocks(a: Arrays, size: int) -> Any:
+    sums = a["X"].sum(-1)
+    return np.concatenate([sums[at : at + size].cumsum() for at in range(0, len(sums), size)])
+
+
+ACROSS: dict[str, OnAxes] = {
+    "sums of rows along columns": OnAxes(
+        """\
+kernel k(X: f32[M, 64], Z: f32[64, M], Y: f32[64, M]):
+    for m in tasks(blocks(M, 32)):
+        s = rowsum(X[m, :])
+        z = Z[:, m] * s
+        Y[:, m] = z + rowsum(X[m, :] * s)
+""",
+        lambda a: a["Z"] * a["X"].sum(-1) + (a["X"] * a["X"].sum(-1, keepdims=True)).sum(-1),
+    ),
+    "gradient of weights": OnAxes(
+        """\
+kernel k(X: f32[M, 64], G: f32[M, 64], Y: f32[64]):
+    for b in tasks(1):
+        acc = zeros(f32, 64)
+        for m in blocks(M, 16):
+            x = X[m, :]
+            r = rsqrt(rowsum(x * x) + 1.0)
+            acc += rowsum((G[m, :] * x * r).T)
+        Y[:] = acc
+""",
+        lambda a: (a["G"] * a["X"] / np.sqrt((a["X"] ** 2).sum(-1, keepdims=True) + 1)).sum(0),
+    ),
+    "sums of loops both ways": OnAxes(
+        """\
+kernel k(X: f32[M, K], Z: f32[N, K], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 24)):
+        xx = zeros(f32, m)
+        zz = zeros(f32, n)
+        for k in blocks(K, 16):
+            xx += rowsum(X[m, k] * X[m, k])
+            zz += rowsum(Z[n, k] * Z[n, k])
+        Y[m, n] = xx - zz
+""",
+        lambda a: (a["X"] ** 2).sum(-1)[:, None] - (a["Z"] ** 2).sum(-1),
+    ),
+    "sums of sums so far": OnAxes(
+        """\
+kernel k(X: f32[M, 24], Y: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        Y[m] = cumsum(rowsum(X[m, :]))
+""",
+        lambda a: _summed_by_blocks(a, 16),
+    ),
+    "turned when computed": OnAxes(
+        """\
+kernel k(X: f32[M, 24], Y: f32[24, M]):
+    for m in tasks(blocks(M, 16)):
+        x = X[m, :]
+        Y[:, m] = (x - rowmax(x)).T
+""",
+        lambda a: (a["X"] - a["X"].max(-1, keepdims=True)).T,
+    ),
+    "distances": OnAxes(
+        """\
+kernel k(X: f32[M, K], Z: f32[N, K], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        xx = zeros(f32, m)
+        zz = zeros(f32, n)
+        for k in blocks(K, 32):
+            acc += X[m, k] @ Z[n, k].T
+            xx += rowsum(X[m, k] * X[m, k])
+            zz += rowsum(Z[n, k] * Z[n, k])
+        Y[m, n] = xx + zz - 2.0 * acc
+""",
+        lambda a: ((a["X"][:, None] - a["Z"]) ** 2).sum(-1),
+    ),
+    "greatest of sums beside an MMA": OnAxes(
+        """\
+kernel k(X: bf16[M, 64], W: bf16[64, 64], Y: f32[M, 64]):
+    for m in tasks(blocks(M, 64)):
+        total = rowsum(X[m, :] @ W[:, :])
+        Y[m, :] = X[m, :] / (abs(rowmax(total)) + 1.0)
+""",
+        lambda a: _of_blocks(a, lambda x: x / (abs((x @ a["W"]).sum(-1).max()) + 1), "X"),
+    ),
+    "product turned": OnAxes(
+        """\
+kernel k(A: bf16[M, 64], B: bf16[64, N], b: f32[M], Y: f32[N, M]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[n, m] = (max(A[m, :] @ B[:, n], 0.0) + b[m]).T
+""",
+        lambda a: (np.maximum(a["A"] @ a["B"], 0) + a["b"][:, None]).T,
+    ),
+    "chunks of a state space": OnAxes(
+        """\
+kernel k(C: f16[S, 64], B: f16[S, 64], X: f16[S, 64], decay: f32[S], Y: f32[S, 64]):
+    for one in tasks(1):
+        state = zeros(f32, 64, 64)
+        for t in blocks(S, 64):
+            a = -abs(decay[t])
+            c = cumsum(a)
+            total = rowsum(a)
+            x = X[t, :]
+            l = where(positions(t) >= positions(t).T, exp(c - c.T), 0.0)
+            inside = cast((C[t, :] @ B[t, :].T) * l, f16) @ x
+            Y[t, :] = inside + C[t, :] @ cast(state, f16) * exp(c)
+            state = state * exp(total) + cast(B[t, :] * exp(total - c), f16).T @ x
+""",
+        _chunks,
+    ),
+}
+"""Tiles whose elements threads have along rows, and need along columns."""
+
+PROGRAMS = ORDERS | TWICE | THREE | SHIFTED | PICKED | ACROSS
 
 SUMS: dict[str, str] = {
     "sum of nested tasks": """\

@@ -67,6 +67,7 @@ from pkc.passes.roles.split_loads import SplitLoads
 from pkc.passes.roles.split_roles import SplitRoles
 from pkc.passes.roles.split_stores import SplitStores
 from pkc.passes.roles.spread_roles import SpreadRoles
+from pkc.passes.roles.stage_axes import StageAxes
 from pkc.passes.roles.stage_operands import StageOperands
 from pkc.passes.roles.stage_packets import StagePackets
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
@@ -145,6 +146,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks
     SplitRoles(),  # obeys the roles; values across roles go through channels
     StageOperands(),  # what comes through channels is known; computed operands get channels too
+    StageAxes(),  # so do tiles that lie both ways; roles have all their operations
     SplitLoads(),  # channels are made; before passes that count roles, and add waits to each
     ShareSums(),  # tasks are split: consumers are the roles that have the registers
     ReuseMemory(),  # needs the roles and their phases; before the next ones, which obey it

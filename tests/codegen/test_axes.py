@@ -13,14 +13,14 @@ from pkc.codegen.build import machine_level
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.types import ArrayType, i32
 from pkc.sim.run import simulate
-from tests.axes import PROGRAMS
+from tests.axes import ACROSS, PROGRAMS
 from tests.codegen.test_tiles import check, compiled, sizes_of
 
-SIZES = {"B": 3, "M": 72, "N": 76, "K": 40, "H": 144, "V": 152}
+SIZES = {"B": 3, "M": 72, "N": 76, "K": 40, "H": 144, "V": 152, "S": 100}
 """Ragged blocks; rows of 16 bits begin at no multiple of 16 bytes."""
 
 
-OFTEN = {"rows and columns", "one of each row", "columns", "differences", "heads", "norms of heads"}
+OFTEN = {"rows and columns", "one of each row", "columns", "differences", "heads", "norms of heads", *ACROSS}
 """Those that `make test` runs thread by thread."""
 
 SELDOM = {

@@ -27,6 +27,8 @@ class Meeting(Thread):
     def does(cls, name: str) -> Does:
         if name.startswith("shuffle_xor"):
             return Meeting.hand_over
+        if name == "mbarrier_wait":
+            return Meeting.await_stage
         if name in _OF_WARP:
             return _OF_WARP[name]
         if name.startswith("sync_") and "_of_" in name:
@@ -57,6 +59,14 @@ class Meeting(Thread):
         found = list(self._slots)
         self._warp.wait(PATIENCE)
         return found
+
+    def await_stage(self, at: int, parity: int) -> None:
+        """Of a stage that the thread has just filled itself, it awaits what the others of its role write there."""
+        barrier = self.cta.barriers[at]
+        before = sum(what == "wait" and of is barrier for what, of, _ in barrier.log.get(self.number, ()))
+        barrier.wait(self.number, parity)
+        if barrier.arrivals[self.number] > before:
+            self.meet()
 
     def meet(self) -> None:
         self._role.wait(PATIENCE)

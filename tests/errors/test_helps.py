@@ -100,23 +100,6 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK439-read": Followed(edits=(("Y[m, n] = C[m, n]", "Y[m, n] = A[m, n]"),), said="use another array"),
     "PK464-comm-sms": Followed(settings={"overlap": "inter_sm"}, said="overlap=inter_sm"),
-    "PK510-both-axes": Followed(
-        edits=(
-            ("        U[:, m]", "    for m in tasks(blocks(M, 64)):\n        U[:, m]"),
-            ("* rowsum(X[m, :])", "* Y[m]"),
-        ),
-        said="separate `tasks`",
-    ),
-    "PK510-cumsum-of-rows": Followed(
-        edits=(
-            ("Y: f32[M]", "T: f32[M].scratch(), Y: f32[M]"),
-            (
-                "Y[m] = cumsum(rowsum(X[m, :]))",
-                "T[m] = rowsum(X[m, :])\n    for m in tasks(blocks(M, 64)):\n        Y[m] = cumsum(T[m])",
-            ),
-        ),
-        said="store what is added up first",
-    ),
     "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),
     "PK510-read": Followed(
         edits=(("for e in tasks(blocks(E, 64)):\n        count[e] = A[e] * 2\n    ", ""), ("A: i32[E], ", "")),
@@ -128,17 +111,6 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK510-rows-of-three": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
     "PK510-first-axis": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
-    "PK510-rows-of-rows": Followed(
-        edits=(
-            ("Y: f32[M, 64]", "T: f32[M].scratch(), Y: f32[M, 64]"),
-            (
-                "total = rowsum(X[m, :] @ W[:, :])\n",
-                "T[m] = rowsum(X[m, :] @ W[:, :])\n    for m in tasks(blocks(M, 64)):\n",
-            ),
-            ("rowmax(total)", "rowmax(T[m])"),
-        ),
-        said="store what is reduced first",
-    ),
     "PK430-scatter": _OVERLAP,
     "PK510-scatter": _ANYHOW,
     "PK510-store-add": _ANYHOW,
@@ -150,7 +122,6 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="store the table",
     ),
-    "PK510-transpose": Followed(edits=(("(A[m, :] @ B[:, n]).T", "B[:, n].T @ A[m, :].T"),), said="`b.T @ a.T`"),
     "PK510-whole": Followed(
         edits=(
             (

@@ -32,7 +32,7 @@ pk.kernel @both(%V: !pk.private<[M], f32> {pk.name = "V"}, %Y: !pk.private<[M, M
 // CHECK-LABEL: pk.kernel @reduced
 // CHECK:       %[[S:.*]] = pk.row_sum
 // CHECK-NEXT:  pk.broadcast %[[S]] axes [1]
-// CHECK:       a tile that lies along rows and along columns is one: it follows from a reduction of rows, or a loop carries it
+// CHECK:       a tile that lies along rows and along columns goes through shared memory: it follows from a reduction of rows, or a loop carries it
 pk.kernel @reduced(%X: !pk.private<[M, M], f32> {pk.name = "X"}, %Y: !pk.private<[M, M], f32> {pk.name = "Y"}) {
   %i = arith.constant 0 : index
   %m = pk.block[%i] : !pk.block<M by 64>

@@ -14,7 +14,6 @@ from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     AnyMmaOp,
     BroadcastOp,
@@ -31,7 +30,7 @@ from pkc.location import span_of
 from pkc.passes.analysis.dependence import enclosing_tasks, maker, writes
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
-from pkc.passes.analysis.register_axes import infer_axes, lies_across, lying_both_ways, tiles_of
+from pkc.passes.analysis.register_axes import infer_axes, lies_across, tiles_of
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine.lower_tiles import only_moves
 from pkc.passes.machine.lowering import flat
@@ -48,8 +47,7 @@ class CheckLowering(CheckPass):
     """Refuse tiles and accesses that no instructions of the target are for, each at its line and with what mends it.
 
     - MMAs: what is summed over, rows and columns are multiples of what the instructions take.
-    - Rows are reduced along columns, beside MMAs those of tiles of two axes; tiles in stages are transposed, not
-      computed ones.
+    - Rows are reduced along columns, beside MMAs those of tiles of two axes.
     - Sums where an array lives have no order, and no element of 8 bits; what an index is read from is not written.
 
     Refused, because an MMA takes 16 elements of bf16 at a time:
@@ -69,19 +67,13 @@ class CheckLowering(CheckPass):
 
 def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
     target, axes = target_of(kernel), infer_axes(role.body)
-    both_ways = lying_both_ways(role.body)
     mmas = [found for op in role.walk() if isinstance(op, AnyMmaOp) for found in _mma(kernel, op, target)]
     yield from mmas
     for op in role.walk():
         if isinstance(op, RowReduction):
             yield from _reduction(op, axes, target)
-        elif isinstance(op, CumSumOp):
-            yield from _sums_along(op, axes, target)
-        elif isinstance(op, TransposeOp) and not _is_staged(op.tile):
-            hint = "`(a @ b).T` is `b.T @ a.T`; another tile is stored first, and its transpose loaded by other `tasks`"
-            yield _refused(op, target, "`.T` of a tile that is computed", hint, f"of {size_text(tile_type(op.tile))}")
         elif isinstance(op, BroadcastOp):
-            yield from _broadcast(op, axes, both_ways, target)
+            yield from _broadcast(op, axes, target)
         elif isinstance(op, ReadOp) and any(map(writes, op.array.uses)):
             hint = "write the array in a kernel of its own, before this one"
             yield _refused(op, target, "an index or a count that is read from an array which the kernel writes", hint)
@@ -252,10 +244,9 @@ def _reduction(op: RowReduction, axes: dict[SSAValue, tuple[int, ...]], target: 
     if kind.rank > 2 and not spread:
         what = f"a reduction of rows of a tile of {kind.rank} axes beside an MMA"
         yield _refused(op, target, what, _as_numbers(op.tile), size_text(kind))
-    elif 1 not in axes.get(op.tile, (1,)) and (kind.rank > 1 or not spread):
+    elif 1 not in axes.get(op.tile, (1,)) and kind.rank > 1:
         what = "a reduction of the result of a row reduction, or of a tile combined with one"
-        hint = "store what is reduced first, and load it again in other `tasks`"
-        yield _refused(op, target, what, _as_numbers(op.tile) if spread else hint, size_text(kind))
+        yield _refused(op, target, what, _as_numbers(op.tile), size_text(kind))
 
 
 def _as_numbers(tile: SSAValue) -> str:
@@ -266,26 +257,12 @@ def _as_numbers(tile: SSAValue) -> str:
     return f"{hint}: `{first.of}` for `blocks({first.of}, {first.extent})`"
 
 
-def _sums_along(op: CumSumOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
-    if axes.get(op.tile) == (0,):
-        what = "`cumsum` of numbers of which each row of another tile has one"
-        hint = "store what is added up first, and load it again in other `tasks`"
-        yield _refused(op, target, what, hint, size_text(tile_type(op.tile)))
-
-
-def _broadcast(
-    op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], both_ways: Sequence[BroadcastOp], target: Target
-) -> Iterator[NotLowered]:
-    if op not in both_ways and not lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
+def _broadcast(op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
+    if not lies_across(op, axes.get(op.tile, ()), axes.get(op.result, ())):
         return
-    kind, rank = tile_type(op.tile), tile_type(op.result).rank
-    if rank > 2:
-        tile = next((use.operation.results[0] for use in op.result.uses if use.operation.results), op.result)
-        what = f"a tile along others than the last of {rank} axes"
-        yield _refused(op, target, what, _as_numbers(tile), size_text(kind))
-        return
-    what = "a tile along the rows of one tile and along the columns of another"
-    yield _refused(op, target, what, "separate `tasks` for the two", size_text(kind))
+    tile = next((use.operation.results[0] for use in op.result.uses if use.operation.results), op.result)
+    what = f"a tile along others than the last of {tile_type(op.result).rank} axes"
+    yield _refused(op, target, what, _as_numbers(tile), size_text(tile_type(op.tile)))
 
 
 # Memory

@@ -8,6 +8,7 @@ from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp
@@ -15,7 +16,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import STAGES, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, channel_of
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
@@ -142,7 +143,8 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
             return _in_others(channel, stages[channel_of(channel.host)])
         if _stays(channel):
             return StagePlan(channel, 1, _STAYS)
-        why = _why(channel in turning, stages[channel], wanted, many, said)
+        most = _TWO if _goes_across(channel) else many
+        why = _why(channel in turning, stages[channel], wanted, most, said)
         return StagePlan(channel, stages[channel], why, _is_loaded(channel))
 
     return [plan(channel) for channel in channels]
@@ -151,6 +153,23 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
 def _is_loaded(channel: ChannelOp) -> bool:
     committed = (use.operation for use in channel.result.uses if isinstance(use.operation, CommitOp))
     return any(isinstance(tile.owner, LoadOp) for op in committed for tile in op.tiles)
+
+
+def _goes_across(channel: ChannelOp) -> bool:
+    """Whether a role hands tiles from its threads to its threads (`pk-stage-axes`): while they read a stage, those
+    that are done with it fill another one, and then they wait."""
+    ends = {kind: [use.operation for use in channel.result.uses if isinstance(use.operation, kind)] for kind in _ENDS}
+    read = (use.operation for op in ends[ConsumeOp] for tile in op.results for use in tile.uses)
+    filling, reading = roles_around(ends[CommitOp]), roles_around(ends[ConsumeOp])
+    return bool(filling) and filling == reading and not any(map(_is_mma, read))
+
+
+def _is_mma(op: Operation) -> bool:
+    seen = [use.operation for use in op.results[0].uses] if isinstance(op, TransposeOp | ClipOp) else []
+    return isinstance(op, AnyMmaOp) or any(map(_is_mma, seen))
+
+
+_ENDS = (CommitOp, ConsumeOp)
 
 
 def _stays(channel: ChannelOp) -> bool:
@@ -192,7 +211,7 @@ def _grow(taken: Taken, channels: Sequence[ChannelOp], most: int, available: int
     """Give each channel a stage more, round after round, as long as there is room."""
     for count in range(1, most):
         for channel in channels:
-            if taken.depths[channel] != count:
+            if taken.depths[channel] != count or (count >= _TWO and _goes_across(channel)):
                 continue
             taken.add(channel, 1)
             if taken.bytes > available:

@@ -66,7 +66,7 @@ def role_values_of(role_op: RoleOp) -> list[RoleValue]:
 def _add(found: list[RoleValue], op: Operation, value: SSAValue, producer: Role, consumer: Role) -> None:
     block = op.parent
     assert block is not None
-    uses = [use.operation for name in _names(block, value, consumer) for use in name.uses]
+    uses = [use.operation for name in names_in(block, value, consumer) for use in name.uses]
     places = [_within(block, use) for use in uses if role_of(use) is consumer]
     places.sort(key=block.get_operation_index)
     first, last = places[0], places[-1]
@@ -98,7 +98,7 @@ def _keep_until_passed_on(found: list[RoleValue]) -> None:
     """Keep a stage until its values that the next channel takes, under whatever name, are committed there."""
     for role_value in found:
         block = role_value.block
-        names = {name for value in role_value.values for name in _names(block, value, role_value.consumer)}
+        names = {name for value in role_value.values for name in names_in(block, value, role_value.consumer)}
         for other in found:
             if other.producer is role_value.consumer and not names.isdisjoint(other.values):
                 role_value.last = max(role_value.last, _within(block, other.made[-1]), key=block.get_operation_index)
@@ -108,12 +108,12 @@ VIEWS = (TransposeOp, BroadcastOp, ClipOp, CastOp)
 """Operations whose result may be the operand's memory, seen in another way."""
 
 
-def _names(block: Block, value: SSAValue, consumer: Role) -> list[SSAValue]:
-    """The values by which a role knows the memory of one, inside the block that makes it."""
+def names_in(block: Block, value: SSAValue, consumer: Role | None = None) -> list[SSAValue]:
+    """The values by which a role, or whoever uses it, knows the memory of one, inside the block that makes it."""
     found = [value]
     for name in found:
         for use in name.uses:
-            if role_of(use.operation) is consumer:
+            if consumer is None or role_of(use.operation) is consumer:
                 found += [other for other in _other_names(block, use) if other not in found]
     return found
 

@@ -26,7 +26,8 @@ class PartAxes(KernelPass):
     elements of a row than of a column.
 
     It is computed again, from loads and positions of its own, which have the attribute `along`, so that nothing merges
-    them with the others. A tile that follows from a reduction of rows, or that a loop carries, stays one.
+    them with the others. A tile that follows from a reduction of rows, or that a loop carries, stays one, and goes
+    through shared memory (`pk-stage-axes`).
 
     Before:
 
@@ -53,7 +54,7 @@ def _part(op: BroadcastOp) -> None:
     """Give a broadcast a tile of its own."""
     if not _repeats(op.tile):
         reason = "it follows from a reduction of rows, or a loop carries it"
-        missed(PartAxes.name, op, f"a tile that lies along rows and along columns is one: {reason}")
+        missed(PartAxes.name, op, f"a tile that lies along rows and along columns goes through shared memory: {reason}")
         return
     op.operands[0] = _again(op.tile, {})
 
