@@ -310,6 +310,19 @@ kernel clip_norm(X: f32[M, N], Y: f32[M, N], norm: f32[1].replicate()):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[m, n] * min(1.0, 3.0 / sqrt(norm[0]))
 """,
+    "clip_norms": """\
+kernel clip_norms(X: bf16[M, N].shard(0), Z: f32[N], Y: f32[M, N].shard(0), S: f32[N], norm: f32[1].replicate()):
+    for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 64)):
+        x = cast(X[m, n], f32)
+        norm[0] += rowsum(rowsum(x * x))
+    for n in tasks(blocks(N, 128)):
+        norm[0] += rowsum(Z[n] * Z[n])
+    norm[0] += 0.5
+    for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 64)):
+        Y[m, n] = X[m, n] * min(1.0, 3.0 / sqrt(norm[0]))
+    for n in tasks(blocks(N, 128)):
+        S[n] = Z[n] * min(1.0, 3.0 / sqrt(norm[0]))
+""",
     "rs_residual_after": """\
 kernel rs_residual_after(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N].shard(0),
                 S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):

@@ -43,6 +43,7 @@ OFTEN = {
     "bits",
     "group_norm",
     "clip_norm",
+    "clip_norms",
     "batched_3axis",
     "softmax_odd_132_m1",
     "layernorm_1024_m16",

@@ -97,3 +97,52 @@ pk.kernel @nested(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[
     }
   }
 }
+
+// -----
+
+// Several statements contribute to one tile: each has its shares, and a phase behind the last adds up all of them.
+// CHECK-LABEL: pk.kernel @statements
+// CHECK: pk.store %x, %S_shares[%{{.*}}, %i : index, index]
+// CHECK: pk.store %y, %S_shares_1[%{{.*}} : index]
+// CHECK: %[[SUM:.*]] = scf.for
+// CHECK: pk.load %S_shares[
+// CHECK: %[[SHARE:.*]] = pk.load %S_shares_1[
+// CHECK: %[[ALL:.*]] = pk.add %[[SUM]], %[[SHARE]] : !pk.tile<f32>
+// CHECK: pk.accumulate %[[ALL]], %S
+// CHECK-NOT: pk.accumulate
+pk.kernel @statements(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[1], f32, replicate> {pk.name = "S"}) attributes {schedule = {}} {
+  %rows = pk.dim "M"
+  pk.tasks (%i) in (%rows) {
+    %zero = arith.constant 0 : index
+    %x = pk.load %X[%i : index] : !pk.private<[M], f32> -> !pk.tile<f32>
+    pk.accumulate %x, %S[%zero : index] : !pk.tile<f32>, !pk.pgl<[1], f32, replicate>
+  }
+  %one = arith.constant 1 : index
+  pk.tasks (%j) in (%one) {
+    %zero = arith.constant 0 : index
+    %y = pk.full 5.000000e-01 : f32 : !pk.tile<f32>
+    pk.accumulate %y, %S[%zero : index] : !pk.tile<f32>, !pk.pgl<[1], f32, replicate>
+  }
+}
+
+// -----
+
+// What is read between two statements is the sum of the first one alone: nothing changes.
+// CHECK-LABEL: pk.kernel @between
+// CHECK-NOT: shares
+pk.kernel @between(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[1], f32, replicate> {pk.name = "S"}, %Y: !pk.private<[1], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  pk.tasks (%i) in (%one) {
+    %x = pk.load %X[%zero : index] : !pk.private<[M], f32> -> !pk.tile<f32>
+    pk.accumulate %x, %S[%zero : index] : !pk.tile<f32>, !pk.pgl<[1], f32, replicate>
+  }
+  pk.tasks (%i) in (%one) {
+    %s = pk.load %S[%zero : index] : !pk.pgl<[1], f32, replicate> -> !pk.tile<f32>
+    pk.store %s, %Y[%zero : index] : !pk.tile<f32>, !pk.private<[1], f32>
+  }
+  pk.tasks (%i) in (%one) {
+    %y = pk.full 5.000000e-01 : f32 : !pk.tile<f32>
+    pk.accumulate %y, %S[%zero : index] : !pk.tile<f32>, !pk.pgl<[1], f32, replicate>
+  }
+}

@@ -15,6 +15,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
+from tests.tiles import OVER_RANKS
 
 REDUCE = """\
 kernel k(X: {t}[M, N].symmetric(), Y: f32[M, N]):
@@ -94,3 +95,20 @@ def test_every_order_gives_the_same(by: str, tmp_path: Path) -> None:
     path = tmp_path / "k.pk"
     path.write_text(REDUCE.format(t="f32", by=by), encoding="utf-8")
     assert main(["check", str(path), "--ranks", "2", "--set", "M=13,N=21"]) == 0
+
+
+@pytest.mark.parametrize("level", ["tile", "roles"])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_statements_of_several_tasks_contribute_to_one_sum(ranks: int, level: str) -> None:
+    """Each rank has its rows of X, and all of Z."""
+    module = compile_program(parse_text(Source("k.pk", OVER_RANKS["clip_norms"])), level=level).module
+    x, z = drawn("bf16", 70, 140), drawn("f32", ranks, 140)
+    found = simulate(module, ranks=ranks, dims={"M": 70, "N": 140}, inputs={"X": x, "Z": z})
+    exact_x, exact_z = x.astype(np.float64), z.astype(np.float64)
+    total = (exact_x**2).sum() + (exact_z**2).sum() + 0.5 * ranks
+    scale = min(1.0, 3.0 / np.sqrt(total))
+    # Each of 70 * 140 squares is added in f32, in some order: half of 2^-23 for each of them.
+    bound = (70 * 140 + 140 * ranks) * 2.0**-24
+    np.testing.assert_allclose(found["norm"], [total], rtol=bound)
+    np.testing.assert_allclose(found["Y"], exact_x * scale, rtol=bound)
+    np.testing.assert_allclose(found["S"], exact_z * scale, rtol=bound)

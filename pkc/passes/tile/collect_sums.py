@@ -14,6 +14,7 @@ from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.reductions import RowSumOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, tile_type
 from pkc.dialect.types import FLOATS, BlockType, Dim, PrivateType, TileType, dtype_name
 from pkc.passes.analysis.dependence import defined_outside, enclosing_tasks, is_one, sources, task_count
@@ -29,7 +30,8 @@ _TOGETHER = 1024
 
 
 class CollectSums(KernelPass):
-    """Let each rank contribute once to each tile of a sum over ranks, however many of its tasks have a share of it.
+    """Let each rank contribute once to each tile of a sum over ranks, however many of its tasks have a share of it, and
+    however many statements contribute to an array's only tile.
 
     A task stores its share in f32, or i32, in memory of its rank, which has a place for each task. A phase behind it
     adds up the shares of each tile, in the order of the tasks, and contributes the sum. So results are bit-equal from
@@ -64,17 +66,21 @@ class CollectSums(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if kernel.in_any_order or kernel.roles:
             return
+        groups: dict[SSAValue, list[AccumulateOp]] = {}
         for op in [op for op in kernel.walk() if isinstance(op, AccumulateOp)]:
-            found = _shares(op)
-            if found is not None:
-                _collect(kernel, op, found)
+            groups.setdefault(op.array, []).append(op)
+        for ops in groups.values():
+            found = [shares for op in ops if (shares := _shares(op)) is not None]
+            if len(found) == len(ops) and (_is_shared(found[0]) if len(ops) == 1 else _is_one_tile(found)):
+                _collect(kernel, found)
 
 
 @dataclass(frozen=True)
 class _Shares:
-    """The task indices by which shares of a tile differ, with a dimension that is at least as long as each has values;
-    those that say which tile it is; the outermost tasks."""
+    """What contributes to a tile: the task indices by which its shares differ, with a dimension that is at least as
+    long as each has values; those that say which tile it is; the outermost tasks."""
 
+    op: AccumulateOp
     keys: list[BlockArgument]
     dims: list[Dim]
     others: list[BlockArgument]
@@ -82,24 +88,51 @@ class _Shares:
 
 
 def _shares(op: AccumulateOp) -> _Shares | None:
-    """Who contributes to a tile; None if one task does, or if they cannot be told apart."""
+    """Who contributes to a tile; None if they cannot be told apart."""
     tasks = enclosing_tasks(op)
     if not tasks or op.parent_op() is not tasks[0]:
-        return None
-    if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
         return None
     known = sources(op.indices)
     indices = [index for around in reversed(tasks) for index in around.body.block.args]
     keys = [index for index in indices if index not in known and not is_one(_count(index))]
     dims = [most(_count(index)) for index in keys]
     found = [dim for dim in dims if dim is not None]
-    if not keys or len(found) < len(dims):
+    if len(found) < len(dims):
         return None
     others = [index for index in indices if index in known]
     # Whoever adds up counts the tiles in front of its tasks, and the shares of each tile in them.
     if not _is_copied([_count(index) for index in others], []) or not _is_copied(map(_count, keys), others):
         return None
-    return _Shares(keys, found, others, tasks[-1])
+    return _Shares(op, keys, found, others, tasks[-1])
+
+
+def _is_shared(shares: _Shares) -> bool:
+    """Whether several tasks contribute to a tile."""
+    return bool(shares.keys)
+
+
+def _is_one_tile(found: Sequence[_Shares]) -> bool:
+    """Whether several statements contribute to one tile, which nothing reads between them."""
+    ops, tops, block = [shares.op for shares in found], [shares.top for shares in found], found[0].top.parent
+    if block is None or any(shares.others or shares.top.parent is not block for shares in found):
+        return False
+    if any(not _is_at_once(ops[0].indices, op.indices) for op in ops):
+        return False
+    others = [use.operation for use in ops[0].array.uses if use.operation not in ops]
+    users = [block.find_ancestor_op_in_block(op) for op in others]
+    last = max(map(block.get_operation_index, tops))
+    return all(user is not None and block.get_operation_index(user) > last for user in users)
+
+
+def _is_at_once(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool:
+    """Whether indices without task indices are the same numbers, or the same blocks."""
+    for one, other in zip(indices, others, strict=True):
+        if isinstance(one.owner, BlockOp) and isinstance(other.owner, BlockOp):
+            if one.type != other.type or not _is_at_once(one.owner.operands, other.owner.operands):
+                return False
+        elif one is not other and (constant_of(one) is None or constant_of(one) != constant_of(other)):
+            return False
+    return True
 
 
 def _is_copied(values: Iterable[SSAValue], given: Sequence[SSAValue]) -> bool:
@@ -127,51 +160,63 @@ def _count_in(block: Block, index: BlockArgument, known: Known, top: TasksOp) ->
     return count if defined_outside(count, top) else copy_value(block, count, known)
 
 
-def _collect(kernel: KernelOp, op: AccumulateOp, shares: _Shares) -> None:
-    array = op.array
+def _collect(kernel: KernelOp, found: Sequence[_Shares]) -> None:
+    """Let tasks store their shares of a tile, and others behind the last of them add these up."""
+    memories = [_store(kernel, shares, number) for number, shares in enumerate(found)]
+    _add_up(found, memories)
+    for shares in found:
+        shares.op.detach()
+        shares.op.erase()
+
+
+def _store(kernel: KernelOp, shares: _Shares, number: int) -> SSAValue:
+    """The memory to which the tasks of a statement store their shares."""
+    op, array = shares.op, shares.op.array
     assert isinstance(array, BlockArgument)
     share = unrounded(op, op)
-    kind, name, keys = tile_type(share), kernel.argument_name(array), list(shares.keys)
+    kind, name = tile_type(share), kernel.argument_name(array)
     of_array = array_type(array).dimensions
     dims = (*shares.dims, *of_array) if kind.rank else (*of_array, *shares.dims)
-    memory = add_parameter(kernel, f"{name}.shares", PrivateType(dims, kind.element_type), op.location)
+    label = f"{name}.shares_{number}" if number else f"{name}.shares"
+    memory = add_parameter(kernel, label, PrivateType(dims, kind.element_type), op.location)
     size = " x ".join(map(str, (*dims, dtype_name(kind.element_type))))
     how = f"each task stores its share of `{name}`, {size} of each rank in all, which a phase adds up in order"
     missed(CollectSums.name, op, f"{how}: `deterministic=False` adds them where they live")
-    at = [*keys, *op.indices] if kind.rank else [*op.indices, *keys]
+    at = [*shares.keys, *op.indices] if kind.rank else [*op.indices, *shares.keys]
     before(op, [StoreOp(share, memory, at)])
-    _add_up(op, shares, memory, kind)
-    op.detach()
-    op.erase()
+    return memory
 
 
-def _add_up(op: AccumulateOp, shares: _Shares, memory: SSAValue, kind: TileType) -> None:
-    """Tasks, one for each tile, that add up its shares and contribute the sum."""
+def _add_up(found: Sequence[_Shares], memories: Sequence[SSAValue]) -> None:
+    """Tasks, one for each tile, that add up its shares, of one statement after the other, and contribute the sum."""
+    first, last = found[0], found[-1]
+    op = first.op
+    kind = TileType(tile_type(op.tile).shape, array_type(memories[0]).element_type)
     location, outer = op.location, Block()
-    counts = [_count_in(outer, index, {}, shares.top) for index in shares.others]
+    counts = [_count_in(outer, index, {}, first.top) for index in first.others]
     counts = counts or [append(outer, constant(1), location).result]
     body = Block(arg_types=[IndexType()] * len(counts))
-    known: Known = dict(zip(shares.others, body.args, strict=False))
+    known: Known = dict(zip(first.others, body.args, strict=False))
     indices = [copy_value(body, index, known) for index in op.indices]
-    zero = append(body, FullOp(0 if kind.element_type not in FLOATS else 0.0, kind), location)
-    total = _Nest(op, memory, indices, kind, shares.dims).sum(
-        body, [_count_in(body, key, known, shares.top) for key in shares.keys], [], zero.result
-    )
+    total = append(body, FullOp(0 if kind.element_type not in FLOATS else 0.0, kind), location).result
+    for shares, memory in zip(found, memories, strict=True):
+        counted = [_count_in(body, key, known, shares.top) for key in shares.keys]
+        total = _Nest(shares.op, memory, indices, kind, shares.dims).sum(body, counted, [], total)
     stored = tile_type(op.tile).element_type
     if stored != kind.element_type:
         total = append(body, CastOp(total, stored), location).result
     append(body, AccumulateOp(total, op.array, indices), location)
     append(outer, TasksOp(counts, Region(body)), location)
-    around = shares.top.parent
+    around = last.top.parent
     assert around is not None
     for made in reversed(list(outer.ops)):
         made.detach()
-        around.insert_op_after(made, shares.top)
+        around.insert_op_after(made, last.top)
 
 
 @dataclass(frozen=True)
 class _Nest:
-    """The loops over the shares of one tile, which lies at `indices`."""
+    """The loops over the shares of one tile that a statement has, which lies at `indices`."""
 
     op: AccumulateOp
     memory: SSAValue
