@@ -22,6 +22,7 @@ from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.error_bounds import Bound, Rule
 from pkc.dialect.numeric import (
+    UNIT,
     Values,
     as_integer,
     compute_dtype,
@@ -70,6 +71,22 @@ def probable(op: Operation) -> Callable[..., Bounded]:
     """As `bounded`, with the error that is probable (`probable_bounds.py`)."""
     make = _PROBABLE.get(type(op)) if _is_float(op) else None
     return _by_rule(op, _rule(op) if make is None else make(op))
+
+
+def as_written(op: Operation) -> Callable[..., Bounded]:
+    """As `bounded`, but a constant may be the number that the author wrote: one that an f32 has rounded, such as 0.9,
+    is half a step off. A constant of few bits is the number itself."""
+    if not isinstance(op, tile.FullOp) or not _is_float(op):
+        return bounded(op)
+    made = bounded(op)()
+    fraction, _ = np.frexp(np.float32(op.constant))
+    rounded = np.isfinite(fraction) and int(fraction * 2**24) % 2**_FEW_BITS
+    found = Bounded(made.value, np.abs(made.value) * UNIT) if rounded else made
+    return lambda: found
+
+
+_FEW_BITS = 12
+"""Of 24 bits of an f32, so many that are all zero by chance in one of 4096 rounded numbers."""
 
 
 def _by_rule(op: Operation, rule: Bound) -> Callable[..., Bounded]:

@@ -69,15 +69,17 @@ def reference(
     inputs: Inputs,
     kernel: str | None = None,
     probable: bool = False,
+    as_written: bool = False,
 ) -> dict[str, Expected]:
     """What `simulate` should give for the same arguments, for every array that the kernel writes.
 
-    `probable` asks for the probable bound too, which is computed by a second thread.
+    `probable` asks for the probable bound too, which is computed by a second thread. With `as_written` the bound allows
+    for constants that an f32 rounds: for who computes with them as they are written.
     """
     program = Program(find_kernel(module, kernel))
     data = check_data(program, dims, inputs, ranks)
     if not probable:
-        return _execute(program, data, tile_ops.bounded)
+        return _execute(program, data, tile_ops.as_written if as_written else tile_ops.bounded)
     with one_thread(), ThreadPoolExecutor(1) as beside:
         likely = beside.submit(_execute, program, data, tile_ops.probable)
         found = _execute(program, data, tile_ops.bounded)

@@ -135,3 +135,21 @@ def test_a_program_names_its_reference(folder: Path, capsys: pytest.CaptureFixtu
     (folder / "triple.py").write_text(PYTHON.replace("FACTOR = 3", "FACTOR = 4"), encoding="utf-8")
     assert main(arguments) == 1
     assert last(capsys) == "WRONG: Y outside the bound of thrice"
+
+
+def test_constants_as_they_are_written(folder: Path) -> None:
+    """The kernel has 0.9 as an f32, up to half a step off, and rounds the product. Of 0.75 an f32 rounds nothing."""
+    (folder / "decay.pk").write_text(
+        "kernel decay(m: f32[N], v: f32[N], Y: f32[N], Z: f32[N]):\n"
+        "    for n in tasks(blocks(N, 64)):\n"
+        "        Y[n] = m[n] * 0.9\n"
+        "        Z[n] = v[n] * 0.75\n"
+    )
+    m = np.random.default_rng(0).standard_normal((1, 1000)).astype(np.float32)
+    np.save("m.npy", m)
+    np.save("v.npy", np.full((1, 1000), 2**-20, np.float32))
+    arguments = ["run", "decay.pk", "--ranks", "1", "--in", "m=m.npy", "--in", "v=v.npy", "--reference"]
+    assert main([*arguments, "Y = m * 0.9"]) == 0
+    assert main([*arguments, "Y = m * 0.9 * (1 + 2**-22)"]) == 1
+    assert main([*arguments, "Z = v * 0.75"]) == 0
+    assert main([*arguments, "Z = v * 0.75 * (1 + 2**-24)"]) == 1
