@@ -26,6 +26,12 @@ def _of_blocks(a: Arrays, of: Callable[..., Any], *names: str) -> Any:
     return np.concatenate([of(*(a[name][begin : begin + 64] for name in names)) for begin in begins])
 
 
+def _balanced(x: Any) -> Any:
+    """Rows and then columns that add up to one."""
+    x = x / x.sum(-1, keepdims=True)
+    return x / x.sum(-2, keepdims=True)
+
+
 def _attention(x: Any, b: Any) -> Any:
     s = np.where(np.tri(len(x), dtype=bool), x @ x.T + b, -np.inf)
     e = np.exp(s - s.max(-1, keepdims=True))
@@ -65,6 +71,17 @@ kernel k(X: f32[M, N], t: i32[M], Y: f32[M]):
 """Operands whose axes stand in another order than those of a tile beside them."""
 
 TWICE: dict[str, OnAxes] = {
+    "one dimension twice": OnAxes(
+        """\
+kernel k(X: f32[B, D, D], w: f32[D], Y: f32[B, D, D], D: const = 24):
+    for b in tasks(B):
+        x = abs(X[b, :, :]) + 1.0
+        x = x / rowsum(x)
+        x = x / rowsum(x.T).T
+        Y[b, :, :] = x * w[:].T + w[:]
+""",
+        lambda a: _balanced(abs(a["X"]) + 1) * a["w"] + a["w"][:, None],
+    ),
     "causal blocks": OnAxes(
         """\
 kernel k(X: bf16[M, 64], Y: f32[M]):

@@ -18,8 +18,8 @@ def axes_of(value: Value) -> Axes:
 
 
 def place_of(axis: Axis, axes: Axes) -> int | None:
-    """Which of `axes` an axis goes along: of a block that is there twice the rows, or, as columns, the columns; of
-    whole dimensions that are as long the one of its name."""
+    """Which of `axes` an axis goes along: of a block, or a dimension, that is there twice the rows, or, as columns, the
+    columns; of whole dimensions that are as long the one of its name."""
     named = _of_its_name(axis, axes)
     if len(named) == 1:
         return named[0]
@@ -30,8 +30,12 @@ def place_of(axis: Axis, axes: Axes) -> int | None:
 
 
 def is_ambiguous(axis: Axis, axes: Axes) -> bool:
-    """Whether a whole axis could go along either of two dimensions that are as long."""
-    return isinstance(axis, int) and axes.count(axis) > 1 and len(_of_its_name(axis, axes)) != 1
+    """Whether a whole axis could go along either of two dimensions that are as long; one of a name that both have goes
+    along rows."""
+    if not isinstance(axis, int) or axes.count(axis) < 2:
+        return False
+    named = len(_of_its_name(axis, axes))
+    return named != 1 and not (named == axes.count(axis) and _name(axis))
 
 
 def _of_its_name(axis: Axis, axes: Axes) -> list[int]:

@@ -20,7 +20,16 @@ SIZES = {"B": 3, "M": 72, "N": 76, "K": 40, "H": 144, "V": 152, "S": 100}
 """Ragged blocks; rows of 16 bits begin at no multiple of 16 bytes."""
 
 
-OFTEN = {"rows and columns", "one of each row", "columns", "differences", "heads", "norms of heads", *ACROSS}
+OFTEN = {
+    "one dimension twice",
+    "rows and columns",
+    "one of each row",
+    "columns",
+    "differences",
+    "heads",
+    "norms of heads",
+    *ACROSS,
+}
 """Those that `make test` runs thread by thread."""
 
 SELDOM = {
