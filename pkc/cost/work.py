@@ -73,6 +73,8 @@ class _Counter(Evaluator):
         super().__init__(Sizes({**dims, RANKS: ranks}))
         self._kernel, self._extent, self._ranks, self._target = kernel, self.machine.size, ranks, target
         self._blocks: dict[SSAValue, _Positions] = {}
+        self._uncertain: dict[SSAValue, float] = {}
+        """The numbers of blocks, outside of tasks, that are known only when the kernel runs, and their spread."""
         self._work = Work(
             consumers=kernel.scheduled_number(CONSUMERS) or 0, stages=kernel.scheduled_number(STAGES) or 0
         )
@@ -103,6 +105,9 @@ class _Counter(Evaluator):
     # Control flow
 
     def tasks(self, op: TasksOp) -> None:
+        for count in op.counts:
+            if count in self._uncertain:
+                self._phase.uncertain, self._phase.spread = 1.0, self._uncertain[count]
         self._phase.tasks *= max(0.0, prod(self._value(count) for count in op.counts))
         # Loops may end where a task is: the middle one has the mean work.
         for index, count in zip(op.body.block.args, op.counts, strict=True):
@@ -142,8 +147,7 @@ class _Counter(Evaluator):
         elif type(op) is BlockCountOp:
             found, _, covered = self._list(op.block.of, op.block.extent, op)
             if any(map(self._is_unknown, (op.start, op.stop))):
-                self._phase.uncertain = max(1.0, self._phase.tasks)  # as many lists as there are tasks around them
-                self._phase.spread = spread_of_count(covered, op.block.extent) if self._ranks == 1 else _SPREAD
+                self._know_later(op, spread_of_count(covered, op.block.extent) if self._ranks == 1 else _SPREAD)
             self.bind(op.result, found)
         elif of_integers(op):
             return False
@@ -175,6 +179,13 @@ class _Counter(Evaluator):
             self._computing(rate_of(op, self._target, looped=self._iteration.loop), elements_of(op))
             note_tiles(op, iteration)
         return True
+
+    def _know_later(self, op: BlockCountOp, spread: float) -> None:
+        """A list whose end memory has: there are as many as tasks around it."""
+        if op.parent is self._kernel.body.block:
+            self._uncertain[op.result] = spread
+        else:
+            self._phase.uncertain, self._phase.spread = max(1.0, self._phase.tasks), spread
 
     def _computing(self, rate: Rate, elements: float) -> None:
         iteration = self._iteration

@@ -8,13 +8,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect import access, coordinates, elementwise, tile
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.numeric import Values, numpy_dtype
+from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType, i8
@@ -49,6 +50,19 @@ class _Range:
 
     def move(self, by: int) -> _Range:
         return replace(self, low=self.low + by, high=self.high + by, moved=self.moved + by)
+
+    def below(self, most: int) -> _Range:
+        """Of what the program adds up to `most` to before the use."""
+        return _Range(self.low, max(self.low + 1, self.high - most))
+
+    def before_division(self, by: int) -> _Range:
+        """Of what the program divides before the use."""
+        return _Range(self.low * by, self.high * by)
+
+    def before_product(self, by: int) -> _Range:
+        """Of what the program multiplies before the use; the first multiple, where none is inside."""
+        low = -(-self.low // by)
+        return _Range(low, max(low, (self.high - 1) // by) + 1)
 
 
 def draw_inputs(
@@ -85,15 +99,44 @@ def _array(
     if kind.element_type == i8:
         return rng.integers(-128, 128, shape, np.int8)
     argument = called.kernel.arguments[name]
-    drawn = _integers(_common(list(_uses_of_array(argument, sizes))), shape, sizes, rng)
-    return np.sort(drawn, axis=-1) if _are_offsets(argument) else drawn
+    wanted, reads = _common(list(_uses_of_array(argument, sizes))), _reads(argument)
+    if any(map(_names_a_store, reads)):
+        return _distinct(wanted, shape, rng)
+    drawn = _integers(wanted, shape, sizes, rng)
+    return np.sort(drawn, axis=-1) if _are_offsets(reads) else drawn
 
 
-def _are_offsets(array: SSAValue) -> bool:
-    """Whether lists of blocks go from one element of an array to another: ascending ones do not overlap."""
-    reads = [use.operation.results[0] for use in array.uses if isinstance(use.operation, access.ReadOp)]
-    lists = [use.operation for read in reads for use in read.uses]
-    return any(isinstance(op, coordinates.BlockCountOp) and op.start in reads and op.stop in reads for op in lists)
+def _reads(array: SSAValue) -> list[SSAValue]:
+    return [use.operation.results[0] for use in array.uses if isinstance(use.operation, access.ReadOp)]
+
+
+def _are_offsets(reads: Collection[SSAValue]) -> bool:
+    """Whether lists of blocks, or loops, go from one element of an array to another: ascending ones do not overlap."""
+    users = [use.operation for read in reads for use in read.uses]
+    lists = any(isinstance(op, coordinates.BlockCountOp) and op.start in reads and op.stop in reads for op in users)
+    return lists or any(isinstance(op, scf.ForOp) and op.lb in reads and op.ub in reads for op in users)
+
+
+def _names_a_store(value: SSAValue) -> bool:
+    """Whether an element says where something is stored: no two tasks store to one place."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, access.StoreOp) and value in op.indices:
+            return True
+        if isinstance(op, arith.AddiOp | arith.SubiOp) and _taken_off(op, use) is not None:
+            return _names_a_store(op.result)
+    return False
+
+
+def _distinct(wanted: _Range, shape: list[int], rng: np.random.Generator) -> Values:
+    """Integers of which none comes twice: in the whole array, on each rank, or along the last axis, as far as there are
+    enough of them."""
+    numbers = np.arange(wanted.low, wanted.high, dtype=np.int32)
+    for together in range(len(shape)):
+        apart, size = prod(shape[:together]), prod(shape[together:])
+        if size <= len(numbers):
+            return np.stack([rng.permutation(numbers)[:size] for _ in range(apart)]).reshape(shape)
+    return rng.choice(numbers, shape)
 
 
 def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:
@@ -151,8 +194,9 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
             named = [found.array for found in inverted if isinstance(found, InvertOp) and found.table is op.array]
             yield from (replace(_positions_of(array, 0, sizes), absent=True) for array in named)
         elif isinstance(op, elementwise.AddOp | elementwise.SubOp):
-            by = _taken_off(op, use)
+            by, most = _taken_off(op, use), _last_added(op, use, sizes)
             yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)
+            yield from (wanted.below(most) for wanted in _uses_of_tile(op.result, sizes) if most is not None)
         elif isinstance(op, access.GatherOp) and not op.of_rows:
             dims = (dim for dim, place in enumerate(op.places) if place is table)
             yield from (replace(_positions_of(op.array, dim, sizes), absent=True) for dim in dims)
@@ -168,12 +212,46 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
             yield from _uses_of_index(op.result, sizes)
         elif isinstance(op, arith.AddiOp | arith.SubiOp):
             by = _taken_off(op, use)
-            yield from (wanted.move(by) for wanted in _uses_of_index(op.result, sizes) if by is not None)
+            if by is not None:
+                moved = (wanted.move(by) for wanted in _uses_of_index(op.result, sizes))
+                yield from (replace(one, low=max(one.low, 0)) if _rounds_up(op, -by) else one for one in moved)
             yield from _use_as_length(op, op.operands[1 - use.index], sizes)
+        elif isinstance(op, arith.FloorDivSIOp | arith.MuliOp):
+            yield from _uses_scaled(op, use, sizes)
+        elif isinstance(op, scf.ForOp | TasksOp):
+            yield from _use_as_bound(op, use, sizes)
+        elif isinstance(op, tile.SplatOp):
+            yield from _uses_of_tile(op.result, sizes)
         elif isinstance(op, coordinates.BlockCountOp | coordinates.BlockOp):
             yield from _use_in_block_list(op, value, sizes)
         elif isinstance(op, _INDEXED):
             yield from _use_as_index(op, use, sizes)
+
+
+def _uses_scaled(op: arith.FloorDivSIOp | arith.MuliOp, use: Use, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    """The ranges of what is divided by a constant, or multiplied by one."""
+    by = constant_of(op.operands[1 - use.index]) or 0
+    if by <= 0 or (isinstance(op, arith.FloorDivSIOp) and use.index == 1):
+        return
+    for wanted in _uses_of_index(op.result, sizes):
+        yield wanted.before_division(by) if isinstance(op, arith.FloorDivSIOp) else wanted.before_product(by)
+
+
+def _rounds_up(op: Operation, added: int) -> bool:
+    """Whether what is added makes a division round up, of a number of elements for one."""
+    users = [use.operation for use in op.results[0].uses]
+    return added > 0 and all(isinstance(by, arith.FloorDivSIOp) and constant_of(by.rhs) == added + 1 for by in users)
+
+
+def _use_as_bound(op: scf.ForOp | TasksOp, use: Use, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    """Of an end of a loop, or a number of tasks: what the integers below it are used for."""
+    if isinstance(op, scf.ForOp) and use.index > 1:
+        return
+    number = op.body.block.args[0 if isinstance(op, scf.ForOp) else use.index]
+    found = list(_uses_of_index(number, sizes))
+    if found:
+        within = _common(found)
+        yield _Range(within.low, within.high + 1)
 
 
 def _use_as_length(end: Operation, start: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
@@ -200,6 +278,17 @@ def _taken_off(op: Operation, use: Use) -> int | None:
     if adds:
         return -constant
     return constant if use.index == 0 else None
+
+
+def _last_added(op: Operation, use: Use, sizes: Mapping[str, int]) -> int | None:
+    """The last of the positions that a tile is added to; None if it is added to something else, or subtracted."""
+    other = op.operands[1 - use.index].owner
+    while isinstance(other, tile.BroadcastOp):
+        other = other.tile.owner
+    if not isinstance(op, elementwise.AddOp) or not isinstance(other, tile.PositionsOp):
+        return None
+    dim = block_type(other.block).of
+    return max(0, (dim if isinstance(dim, int) else sizes[dim]) - 1)
 
 
 def _use_in_block_list(

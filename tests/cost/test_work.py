@@ -170,6 +170,25 @@ def test_what_only_the_running_kernel_decides_is_assumed() -> None:
     assert lists.phases[0].uncertain == DIMS["E"]
 
 
+def test_a_list_outside_of_tasks_is_of_the_tasks_behind_it() -> None:
+    first = counted("""
+kernel k(count: i32[1], X: f32[M, N], Y: f32[M, N], Z: f32[M, N]):
+    for m, n in tasks(blocks(M, 64, stop=count[0]), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Z[m, n] = X[m, n]
+""")
+    last = counted("""
+kernel k(count: i32[1], X: f32[M, N], Y: f32[M, N], Z: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+    for m, n in tasks(blocks(M, 64, stop=count[0]), blocks(N, 64)):
+        Z[m, n] = X[m, n]
+""")
+    assert [phase.uncertain for phase in first.phases] == [1.0, 0.0]
+    assert [phase.uncertain for phase in last.phases] == [0.0, 1.0]
+
+
 def test_rows_that_a_table_names_and_sums_into_them() -> None:
     """Of moe_combine: each rank has the rows of all its experts, and most of them are of other ranks."""
     found = work("moe_combine", 2, {"E": 2, "P": 128, "N": 128, "T": 64})
