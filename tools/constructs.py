@@ -193,7 +193,8 @@ CONSTRUCTS = (
             "    for m in tasks(blocks(M, 64, stop=min(count[e], M))):",
             "        Y[e, m] = full(f32, 1.0, m)",
         ),
-        refused="PK510",
+        f"{_MOVES}, signals",
+        "of other `tasks` than those that write; else refused (PK510)",
     ),
     Construct(
         "integers from arrays, in `if`",

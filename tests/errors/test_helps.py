@@ -102,7 +102,34 @@ FOLLOWED: dict[str, Followed] = {
     "PK464-comm-sms": Followed(settings={"overlap": "inter_sm"}, said="overlap=inter_sm"),
     "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),
     "PK510-read": Followed(
-        edits=(("for e in tasks(blocks(E, 64)):\n        count[e] = A[e] * 2\n    ", ""), ("A: i32[E], ", "")),
+        edits=(
+            ("        count[e] = A[e] * 2\n", ""),
+            (
+                "    for e in tasks(E):\n",
+                "    for e in tasks(E):\n        count[e] = A[e] * 2\n    for e in tasks(E):\n",
+            ),
+        ),
+        said="before these",
+    ),
+    "PK510-read-outside": Followed(
+        edits=(
+            ("    n = count[0]\n", "    kept[0] = count[0]\n"),
+            ("n // 2", "kept[0] // 2"),
+            ("stop=n", "stop=kept[0]"),
+            ("count: i32[1],", "count: i32[1], kept: i32[1].scratch(),"),
+        ),
+        said="a scratch array",
+    ),
+    "PK510-read-role": Followed(
+        edits=(
+            ("A: i32[1], ", ""),
+            ("    with role(communicator):\n        for i in tasks(1):\n", ""),
+            ("            store(count.at((rank + 1) % ranks)[0], A[0])\n", ""),
+            ("            signal(ready.at((rank + 1) % ranks)[0], 1)\n", ""),
+            ("        wait(ready[0], 1)\n", ""),
+            (".symmetric().scratch(), Y", ".symmetric(), Y"),
+            (", ready: signal[1]", ""),
+        ),
         said="a kernel of its own",
     ),
     "PK510-rows-of-blocks": Followed(

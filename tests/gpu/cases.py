@@ -20,6 +20,7 @@ from pkc.location import Source
 from tests import routed
 from tests.axes import PROGRAMS as AXES
 from tests.axes import SUMS as AXES_SUMS
+from tests.counted import COUNTED
 from tests.drawn import SEEDS, draw
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
@@ -38,6 +39,8 @@ from tests.gpu.programs import (
     ROW_SUMS,
     with_collective,
 )
+from tests.irregular import OVER_RANKS as IRREGULAR_OVER_RANKS
+from tests.irregular import RAGGED, TABLES
 from tests.matmuls import BATCHED, FORMS, GRAM, LOOPS, SUMS, matmul
 from tests.tiles import EPILOGUES, LONG, OVER_RANKS, TILES
 from tests.written import WRITTEN
@@ -336,6 +339,8 @@ def _from_memory() -> Iterator[Case]:
     """Tasks, blocks and conditions that arrays decide."""
     for name, text in FROM_MEMORY.items():
         yield Case(f"from memory {name}", text, lengths.lists("EMNK" if "[E, K, N]" in text else "EMN"), alone=True)
+    for name, case in (RAGGED | TABLES | IRREGULAR_OVER_RANKS | COUNTED).items():
+        yield Case(f"from memory: {name}", case.text.lstrip(), case.sizes, alone=case.alone)
 
 
 def _tiles() -> Iterator[Case]:

@@ -100,3 +100,46 @@ pk.kernel @counted(%L: !pk.private<[E], i32> {pk.name = "L"}, %P: !pk.private<[M
     pk.store %y, %Q[%m : !pk.block<M by 32>] : !pk.tile<32xf32>, !pk.private<[M], f32>
   }
 }
+
+// -----
+
+// What numbers tasks, and is written before them, one task around them reads.
+// CHECK-LABEL: pk.kernel @numbered
+// CHECK: pk.tasks (%i) in (%one) {
+// CHECK: pk.store
+// CHECK: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[ONE]]) {
+// CHECK-NEXT: %[[N:.*]] = pk.read %P[%zero] : !pk.private<[1], i32>
+// CHECK-NEXT: pk.tasks (%j) in (%[[N]]) {
+// CHECK-NOT: pk.read
+pk.kernel @numbered(%P: !pk.private<[1], i32> {pk.name = "P"}, %Q: !pk.private<[M], i32> {pk.name = "Q"}) attributes {schedule = {}} {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %x = pk.full 3 : i32 : !pk.tile<i32>
+  pk.tasks (%i) in (%one) {
+    pk.store %x, %P[%zero : index] : !pk.tile<i32>, !pk.private<[1], i32>
+  }
+  %n = pk.read %P[%zero] : !pk.private<[1], i32>
+  pk.tasks (%j) in (%n) {
+    pk.store %x, %Q[%j : index] : !pk.tile<i32>, !pk.private<[M], i32>
+  }
+}
+
+// -----
+
+// An element that is read before the tasks that write it is the old one for those behind them.
+// CHECK-LABEL: pk.kernel @old
+// CHECK: pk.read %P[%zero] {outside_tasks}
+// CHECK: pk.tasks (%j) in (%n) {
+pk.kernel @old(%P: !pk.private<[1], i32> {pk.name = "P"}, %Q: !pk.private<[M], i32> {pk.name = "Q"}) attributes {schedule = {}} {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %x = pk.full 3 : i32 : !pk.tile<i32>
+  %n = pk.read %P[%zero] : !pk.private<[1], i32>
+  pk.tasks (%i) in (%one) {
+    pk.store %x, %P[%zero : index] : !pk.tile<i32>, !pk.private<[1], i32>
+  }
+  pk.tasks (%j) in (%n) {
+    pk.store %x, %Q[%j : index] : !pk.tile<i32>, !pk.private<[M], i32>
+  }
+}

@@ -27,10 +27,11 @@ from pkc.dialect.tile import (
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
 from pkc.location import span_of
-from pkc.passes.analysis.dependence import enclosing_tasks, maker, writes
+from pkc.passes.analysis.dependence import enclosing_tasks, maker
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes, lies_across, tiles_of
+from pkc.passes.analysis.settled import unsettled
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine.lower_tiles import only_moves
 from pkc.passes.machine.lowering import flat
@@ -48,7 +49,8 @@ class CheckLowering(CheckPass):
 
     - MMAs: what is summed over, rows and columns are multiples of what the instructions take.
     - Rows are reduced along columns, beside MMAs those of tiles of two axes.
-    - Sums where an array lives have no order, and no element of 8 bits; what an index is read from is not written.
+    - Sums where an array lives have no order, and no element of 8 bits.
+    - What an index is read from no role writes meanwhile.
 
     Refused, because an MMA takes 16 elements of bf16 at a time:
 
@@ -74,9 +76,8 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
             yield from _reduction(op, axes, target)
         elif isinstance(op, BroadcastOp):
             yield from _broadcast(op, axes, target)
-        elif isinstance(op, ReadOp) and any(map(writes, op.array.uses)):
-            hint = "write the array in a kernel of its own, before this one"
-            yield _refused(op, target, "an index or a count that is read from an array which the kernel writes", hint)
+        elif isinstance(op, ReadOp):
+            yield from _element(kernel, op, target)
         elif isinstance(op, AddToArrayOp | ScatterAddOp):
             yield from _sum_in_memory(kernel, op, target)
         elif isinstance(op, GatherOp):
@@ -266,6 +267,13 @@ def _broadcast(op: BroadcastOp, axes: dict[SSAValue, tuple[int, ...]], target: T
 
 
 # Memory
+
+
+def _element(kernel: KernelOp, op: ReadOp, target: Target) -> Iterator[NotLowered]:
+    """An index or a count that others may write meanwhile."""
+    why, hint = unsettled(kernel, op)
+    if why:
+        yield _refused(op, target, f"an index or a count that is read from an array {why}", hint)
 
 
 def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:

@@ -17,6 +17,7 @@ from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.passes.analysis.dependence import never_changes, sources
 from pkc.passes.analysis.effects import only_reads
+from pkc.passes.analysis.settled import mark_outside
 from pkc.passes.build import append_copy, constant, copy_of, defined_in, is_constant, phases
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -31,11 +32,11 @@ _Reads: TypeAlias = dict[Operation, dict[SSAValue, int]]
 
 class WrapStatements(KernelPass):
     """Make a phase of one task of the statements between two `tasks`, where they write; what they read for tasks behind
-    them, each of these tasks reads for itself. Numbers of tasks that nobody writes are read in front of all tasks.
+    them, each of these tasks reads for itself. Numbers of tasks that nobody writes are read in front of all tasks;
+    others by one task around the tasks that they number.
 
     So a kernel is a sequence of phases, of which roles can be derived. What is left as it is, for whoever derives roles
-    to refuse: `tasks` in loops, values that the number of tasks follows from, signals and waits, and reads of what is
-    written before the tasks that need them end.
+    to refuse: `tasks` in loops, signals and waits, and reads of what is written before the tasks that need them end.
 
     Before:
 
@@ -63,6 +64,10 @@ class WrapStatements(KernelPass):
     name = "pk-wrap-statements"
 
     def run(self, kernel: KernelOp) -> None:
+        self._wrap_all(kernel)
+        mark_outside(kernel)
+
+    def _wrap_all(self, kernel: KernelOp) -> None:
         block = kernel.body.block
         if not kernel.roles and not phases(kernel):
             _count_first(block)
@@ -74,6 +79,8 @@ class WrapStatements(KernelPass):
             return
         for run in _runs(ops):
             _wrap(run)
+        for tasks in [op for op in ops if isinstance(op, TasksOp) and _merged(op.counts, reads)]:
+            _enclose(tasks)
         places = {op: place for place, op in enumerate(ops)}
         for tasks in [op for op in block.ops if isinstance(op, TasksOp)]:
             _read_inside(tasks, sorted(_needed(tasks, reads), key=places.__getitem__))
@@ -115,12 +122,10 @@ def _can_wrap(ops: Sequence[Operation], reads: _Reads) -> bool:
     around_of = {op: run for run in runs for op in run[1]}
     for place, op in enumerate(ops):
         start, around = around_of.get(op, (place, set[Operation]()))
-        if isinstance(op, TasksOp):
-            if _merged(op.counts, reads):
-                return False
-        elif not _writes(op):
+        is_tasks = isinstance(op, TasksOp)
+        if not is_tasks and not _writes(op):
             continue
-        elif any(use.operation not in around for result in op.results for use in result.uses):
+        if not is_tasks and any(use.operation not in around for result in op.results for use in result.uses):
             return False
         for array, first in _merged(_used(op), reads).items():
             later = bisect_right(places := written.get(array, []), first)
@@ -192,6 +197,18 @@ def _wrap(run: Sequence[Operation]) -> None:
         if _writes(op):
             op.detach()
             op.erase()
+
+
+def _enclose(tasks: TasksOp) -> None:
+    """One task around others, in which their number can be read."""
+    around, body, one = tasks.parent, Block(arg_types=[IndexType()]), constant(1)
+    assert around is not None
+    outer = TasksOp([one.result], Region(body))
+    for op in (one, outer):
+        op.location = tasks.location
+        around.insert_op_before(op, tasks)
+    tasks.detach()
+    body.add_op(tasks)
 
 
 def _read_inside(tasks: TasksOp, needed: Sequence[Operation]) -> None:

@@ -13,7 +13,6 @@ from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import FLOATS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
-from pkc.passes.analysis.dependence import writes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread
 from pkc.passes.machine.lowering.context import WarpRole
@@ -116,12 +115,10 @@ def read(role: WarpRole, op: ReadOp) -> SSAValue:
     """One element as an integer, which each thread that needs it loads itself.
 
     All roles of all CTAs must see the same number: they count through the same tasks by it. They do, because nothing
-    writes the array while the kernel runs: an array that the kernel writes itself is refused. So its lines may stay in
-    the cache of the SM too: the first role waits for memory, the others and the next elements do not.
+    writes the array in the same phase (`pk-check-lowering`): each role has waited for the phases before.
+    So its lines may stay in the cache of the SM: the first role waits for memory, the others and the next elements do
+    not, and who has waited for another phase acquires, which drops them.
     """
-    if any(map(writes, op.array.uses)):
-        hint = "write the array in a kernel of its own, before this one"
-        raise CannotLowerError(op, "an index or a count that is read from an array which the kernel writes", hint)
     emit = role.emit
     address, _ = Element(role, op).at([])
     cast = arith.IndexCastOp(emit.value("int_bits", emit.value("load_global_b32", address)), IndexType())

@@ -1,0 +1,224 @@
+"""Programs that write the tables and counts by which their later tasks go: each with sizes and a formula."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.irregular import Arrays, Irregular, below, each, f64, fixed
+
+
+def _flagged(i: Arrays, ranks: int) -> Arrays:
+    return {"Y": below((i["flag"] % 2).sum(1), f64(i["X"]) * 2)}
+
+
+def _by_a_total(i: Arrays, ranks: int) -> Arrays:
+    many = (f64(i["X"]) > 0.0).sum((1, 2)) * 2 > i["T"] * i["H"]
+    return {"Y": f64(i["X"]) * np.where(many, 1, 2)[:, None, None]}
+
+
+def _written_twice(i: Arrays, ranks: int) -> Arrays:
+    count = i["a"] % (i["P"] + 1)
+    return {"Y": below(count, f64(i["X"]) * 2), "Z": below(count // 2, f64(i["X"]) * 3)}
+
+
+def _experts(i: Arrays, ranks: int) -> Arrays:
+    def of(r: int) -> Any:
+        return np.einsum("th,thn->tn", f64(i["X"])[r], f64(i["W"])[r][i["expert"][r]])
+
+    return {"Y": each(ranks, of)}
+
+
+def _counted(i: Arrays, ranks: int) -> np.ndarray:
+    """How many entries each rank has for each."""
+    return each(ranks, lambda s: np.bincount(i["to"][s] % ranks, minlength=ranks))
+
+
+def _exchanged(i: Arrays, ranks: int) -> Arrays:
+    sent = below(np.minimum(_counted(i, ranks), i["P"]), f64(i["X"]))
+    return {"Y": np.swapaxes(sent, 0, 1)}
+
+
+def _told(i: Arrays, ranks: int) -> Arrays:
+    counts, rows = np.minimum(_counted(i, ranks), i["P"]), f64(i["X"])
+    whole = np.stack([rows] * ranks)
+    return {"Y": whole, "Z": below(counts.T, whole)}
+
+
+def _added(i: Arrays, ranks: int) -> Arrays:
+    found = np.zeros((i["T"], i["N"]))
+    for r in range(ranks):
+        for e, count in enumerate((i["on"][r] % 2).sum(1)):
+            rows = i["rows"][r, e, :count]
+            np.add.at(found, rows[rows >= 0], f64(i["Y"])[r, e, :count][rows >= 0])
+    return {"O": found}
+
+
+def _added_by_remainders(i: Arrays, ranks: int) -> Arrays:
+    found = np.zeros((i["T"], i["N"]))
+    for r in range(ranks):
+        np.add.at(found, i["a"][r] % i["T"], f64(i["Y"])[r])
+    return {"O": found}
+
+
+def _gathered(i: Arrays, ranks: int) -> Arrays:
+    rows = f64(i["X"])[i["a"] % i["T"]]
+    return {"Y": below(np.full(ranks, i["M"] // 2), rows)}
+
+
+COUNTED = {
+    "a total outside of tasks": Irregular(
+        """
+kernel flagged(flag: i32[T], X: f32[T, H], n: i32[1].scratch(), Y: f32[T, H]):
+    total = zeros(i32)
+    for t in blocks(T, 64):
+        total += rowsum(flag[t] % 2)
+    n[0] = total
+    for t, h in tasks(blocks(T, 16, stop=min(n[0], T)), blocks(H, 64)):
+        Y[t, h] = X[t, h] * 2.0
+""",
+        fixed({"T": 50, "H": 23}, {"T": 900, "H": 136}),
+        _flagged,
+    ),
+    "a condition that a task has found": Irregular(
+        """
+kernel found(X: f32[T, H], many: i32[1].scratch(), Y: f32[T, H]):
+    for i in tasks(1):
+        count = zeros(i32)
+        for t in blocks(T, 64):
+            for h in blocks(H, 64):
+                count += rowsum(rowsum(where(X[t, h] > 0.0, 1, 0)))
+        many[0] = count
+    for t, h in tasks(blocks(T, 16), blocks(H, 64)):
+        if many[0] * 2 > T * H:
+            Y[t, h] = X[t, h]
+        else:
+            Y[t, h] = X[t, h] * 2.0
+""",
+        fixed({"T": 50, "H": 23}, {"T": 300, "H": 136}),
+        _by_a_total,
+    ),
+    "counts that are written twice": Irregular(
+        """
+kernel twice(a: i32[E], X: f32[E, P], n: i32[E].scratch(), Y: f32[E, P], Z: f32[E, P]):
+    for e in tasks(blocks(E, 16)):
+        n[e] = a[e] % (P + 1)
+    for e in tasks(E):
+        for p in tasks(blocks(P, 16, stop=n[e])):
+            Y[e, p] = X[e, p] * 2.0
+    for e in tasks(blocks(E, 16)):
+        n[e] = (a[e] % (P + 1)) // 2
+    for e in tasks(E):
+        for p in tasks(blocks(P, 16, stop=n[e])):
+            Z[e, p] = X[e, p] * 3.0
+""",
+        fixed({"E": 5, "P": 41}, {"E": 70, "P": 300}),
+        _written_twice,
+    ),
+    "experts of which a kernel makes the tables": Irregular(
+        """
+kernel experts(expert: i32[T], X: bf16[T, H], W: bf16[E, H, N], count: i32[E].scratch(), rows: i32[E, T].scratch(),
+               place: i32[T].scratch(), U: bf16[E, T, N].scratch(), Y: bf16[T, N]):
+    for e in tasks(E):
+        many = zeros(i32)
+        for t in blocks(T, 64):
+            many += rowsum(where(expert[t] == e, 1, 0))
+        count[e] = many
+    for t in tasks(T):
+        before = zeros(i32)
+        for s in blocks(T, 64):
+            before += rowsum(where(positions(s) < t, where(expert[s] == expert[t], 1, 0), 0))
+        place[t] = before
+    for t in tasks(T):
+        rows[expert[t], place[t]] = t
+    for e in tasks(E):
+        for p, n in tasks(blocks(T, 64, stop=min(count[e], T)), blocks(N, 64)):
+            acc = zeros(f32, p, n)
+            for h in blocks(H, 64):
+                acc += gather(X, rows[e, p], h) @ W[e, h, n]
+            U[e, p, n] = acc
+    for t, n in tasks(T, blocks(N, 64)):
+        Y[t, n] = U[expert[t], place[t], n]
+""",
+        fixed({"T": 30, "E": 4, "H": 23, "N": 37}, {"T": 300, "E": 9, "H": 136, "N": 264}),
+        _experts,
+    ),
+    "what all ranks send, counted by them": Irregular(
+        """
+kernel exchanged(to: i32[T], X: bf16[ranks, P, H].symmetric(), sent: i32[ranks, ranks].replicate().scratch(),
+                 Y: bf16[ranks, P, H]):
+    for r in tasks(ranks):
+        many = zeros(i32)
+        for t in blocks(T, 64):
+            many += rowsum(where(to[t] % ranks == r, 1, 0))
+        sent[rank, r] = many
+    for r in tasks(ranks):
+        for p, h in tasks(blocks(P, 32, stop=min(sent[r, rank], P)), blocks(H, 64)):
+            Y[r, p, h] = X.at(r)[rank, p, h]
+""",
+        fixed({"T": 30, "P": 21, "H": 23}, {"T": 900, "P": 300, "H": 136}),
+        _exchanged,
+        alone=False,
+    ),
+    "counts that others store here": Irregular(
+        """
+kernel told(to: i32[T], X: bf16[P, H], got: i32[ranks].symmetric().scratch(), Y: bf16[ranks, P, H].symmetric(),
+            Z: bf16[ranks, P, H]):
+    for r in tasks(ranks):
+        many = zeros(i32)
+        for t in blocks(T, 64):
+            many += rowsum(where(to[t] % ranks == r, 1, 0))
+        got.at(r)[rank] = min(many, P)
+    for r, p, h in tasks(ranks, blocks(P, 32), blocks(H, 64)):
+        Y.at(r)[rank, p, h] = X[p, h]
+    for r in tasks(ranks):
+        for p, h in tasks(blocks(P, 32, stop=got[r]), blocks(H, 64)):
+            Z[r, p, h] = Y[r, p, h]
+""",
+        fixed({"T": 30, "P": 21, "H": 23}, {"T": 900, "P": 300, "H": 136}),
+        _told,
+        alone=False,
+    ),
+    "sums into rows, of which tasks have counted how many": Irregular(
+        """
+kernel added(on: i32[E, P], rows: i32[E, P], Y: f32[E, P, N], count: i32[E].scratch(), O: f32[T, N].shard(0)):
+    for e in tasks(E):
+        many = zeros(i32)
+        for p in blocks(P, 64):
+            many += rowsum(on[e, p] % 2)
+        count[e] = many
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 16, stop=min(count[e], P)), blocks(N, 64)):
+            O[rows[e, p], n] += Y[e, p, n]
+""",
+        fixed({"E": 3, "P": 21, "T": 12, "N": 23}, {"E": 9, "P": 129, "T": 200, "N": 72}),
+        _added,
+        alone=False,
+    ),
+    "sums into rows that tasks have named": Irregular(
+        """
+kernel named(a: i32[M], rows: i32[M].scratch(), Y: f32[M, N], O: f32[T, N].replicate()):
+    for m in tasks(blocks(M, 16)):
+        rows[m] = a[m] % T
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        O[rows[m], n] += Y[m, n]
+""",
+        fixed({"M": 40, "T": 12, "N": 23}, {"M": 900, "T": 200, "N": 72}),
+        _added_by_remainders,
+        alone=False,
+    ),
+    "rows of all ranks that tasks have named": Irregular(
+        """
+kernel gathered(a: i32[M], X: bf16[T, N].shard(0), rows: i32[M].scratch(), n: i32[1].scratch(), Y: bf16[M, N]):
+    for m in tasks(blocks(M, 16)):
+        rows[m] = a[m] % T
+    n[0] = M // 2
+    for m, c in tasks(blocks(M, 16, stop=min(n[0], M)), blocks(N, 64)):
+        Y[m, c] = gather(X, rows[m], c)
+""",
+        fixed({"M": 40, "T": 12, "N": 23}, {"M": 900, "T": 200, "N": 72}),
+        _gathered,
+        alone=False,
+    ),
+}
