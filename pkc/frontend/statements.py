@@ -42,6 +42,7 @@ from pkc.frontend.kinds import (
     Tile,
     Value,
     axes_text,
+    axis_text,
     base,
     family,
     is_scalar_integer,
@@ -186,6 +187,9 @@ def _written(frame: Frame, node: tree.Index, *, rows: bool = False) -> Place:
 def _axes_hint(value: Tile, place: Place, span: Span) -> str:
     if not place.axes:
         return "one element is a scalar: `rowsum(x)` of a row, `zeros(f32)` to begin a sum"
+    more = [axis_text(axis) for axis in value.axes if axis not in place.axes]
+    if more and set(more) == {"1"}:
+        return "one number is `zeros(f32)` or `full(f32, -inf)`, without `1`"
     if set(value.axes) != set(place.axes):
         return ""
     return "store it without `.T`" if span.text.endswith(".T") else "store the transpose: `.T`"

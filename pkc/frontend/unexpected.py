@@ -102,6 +102,8 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
         return "`==` compares"
     if token.type == "COLON" and layout.open and layout.open[-1] == "[":
         return "index with a block: `blocks(N, size, start=a, stop=b)`"
+    if token.type == "COLON" and layout.open and "gather(" in _line(layout.source, token):
+        return "whole rows need no `:`: `gather(X, rows)`, or `X[rows, :]`"
     if token.type == "COLON" and layout.open and _line(layout.source, token).startswith("def"):
         return "parameters of functions have no types; a kernel begins with `kernel`"
     if {"KERNEL", "DEF"} <= expected and token in ("import", "class", "@"):

@@ -116,8 +116,9 @@ class MisplacedTasks(Diagnostic):
     code = "PK411"
     title = "`tasks` inside a {what} inside `tasks`"
     label = "this belongs to a {what} of one task"
-    help = "inside a task use a plain loop, `for k in blocks(...)`; `tasks` stands directly inside `tasks`"
+    help = "{hint}`tasks` stands directly inside `tasks`; inside a task use a plain loop, `for k in blocks(...)`"
     what: str
+    hint: str = ""
 
 
 class UnusedParameter(Diagnostic):

@@ -88,6 +88,8 @@ FOLLOWED: dict[str, Followed] = {
         said="tables name whole rows of it",
     ),
     "PK303-vector": Followed(edits=(("A[m, k] @ x[k]", "rowsum(A[m, k] * x[k])"),), said="`rowsum(a * x)`"),
+    "PK107-gather": Followed(edits=(("rows[m], :)", "rows[m])"),), said="whole rows need no `:`"),
+    "PK327-number": Followed(edits=(("zeros(f32, 1)", "zeros(f32)"),), said="without `1`"),
     "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
     "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),
     "PK434-branch": Followed(

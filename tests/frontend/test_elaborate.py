@@ -271,6 +271,22 @@ def test_operators(expression: str, kind: type[Operation]) -> None:
     assert find(module, kind)[-1].results[0].name_hint == "x"
 
 
+@pytest.mark.parametrize(
+    ("cast", "chosen"),
+    [
+        ("cast(A[m] > 0.0, f32)", "where(A[m] > 0.0, 1.0, 0.0)"),
+        ("cast(cast(A[m] > 0.0, i32), f32)", "cast(where(A[m] > 0.0, 1, 0), f32)"),
+        ("cast(A[m] > 0.0, bf16) * 2.0", "cast(where(A[m] > 0.0, 1.0, 0.0), bf16) * 2.0"),
+        ("cast(M > 5, f32) + A[m]", "where(M > 5, 1.0, 0.0) + A[m]"),
+    ],
+)
+def test_a_condition_as_a_number(cast: str, chosen: str) -> None:
+    """As `where` of 1 and 0."""
+    text = "kernel k(A: f32[M], B: f32[M]):\n    for m in tasks(blocks(M, 16)):\n        B[m] = {}\n"
+    found, wanted = (compile_program(parse_text(Source("k.pk", text.format(value)))) for value in (cast, chosen))
+    assert str(found.module) == str(wanted.module)
+
+
 def test_constants_fold() -> None:
     module = body("v[0] = max(2, 3.5) * 2 - exp2(3)", "c[0] = 7 // 2 + 7 % 4")
     assert [op.value.value.data for op in find(module, tile.FullOp)] == [-1.0, 6]

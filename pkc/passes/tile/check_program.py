@@ -183,7 +183,8 @@ def _misplaced_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
         outer = enclosing_tasks(tasks)
         if outer and outer[0] is not tasks.parent_op():
             what = "branch" if isinstance(tasks.parent_op(), scf.IfOp) else "loop"
-            yield errors.MisplacedTasks(_span(tasks), what, also=(Label(_span(outer[0]), "the outer `tasks`"),))
+            hint = "put the `if` into the inner `tasks`; " if what == "branch" else ""
+            yield errors.MisplacedTasks(_span(tasks), what, hint, also=(Label(_span(outer[0]), "the outer `tasks`"),))
 
 
 def _beside_roles(kernel: KernelOp) -> Iterator[Diagnostic]:
