@@ -32,6 +32,19 @@ kernel k(Y: f32[M, N], rows: i32[M], O: f32[T, N].shard(0)):
         O[rows[m], n] += Y[m, n]
         O[rows[m] - 1, n] += Y[m, n] * 3.0
 """,
+    "rows that tasks name one by one": """
+kernel k(Y: f32[M, N], rows: i32[M], O: f32[T, N].shard(0)):
+    for m, n in tasks(M, blocks(N, 16)):
+        O[rows[m], n] += Y[m, n]
+        if rows[m] > 0:
+            O[rows[m] - 1, n] += Y[m, n] * 3.0
+""",
+    "rows of a table and of blocks": """
+kernel k(Y: f32[M, N], rows: i32[M], O: f32[M, N].replicate()):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        O[rows[m], n] += Y[m, n]
+        O[m, n] += Y[m, n] * 3.0
+""",
     "two tasks": """
 kernel k(Y: f32[M, N], rows: i32[M], O: f32[T, N].shard(0)):
     for m, n in tasks(blocks(M, 16), blocks(N, 16)):

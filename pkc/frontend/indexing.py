@@ -303,6 +303,8 @@ def index(
     if isinstance(value, Broken):
         raise PkcError()
     hint = _BY_ROWS if isinstance(value, Tile) else ""
+    if isinstance(value, Tile) and not value.axes:
+        hint = "a number that is computed is stored to an array of i32 first, and read from it in other `tasks`"
     raise PkcError(BadIndex(node.span, array.name, str(value), hint))
 
 

@@ -89,6 +89,14 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK303-vector": Followed(edits=(("A[m, k] @ x[k]", "rowsum(A[m, k] * x[k])"),), said="`rowsum(a * x)`"),
     "PK107-gather": Followed(edits=(("rows[m], :)", "rows[m])"),), said="whole rows need no `:`"),
+    "PK323-computed": Followed(
+        edits=(
+            ("Y[rowmin(", "at[m] = rowmin("),
+            ("64))] = m\n", "64))\n    for m in tasks(M):\n        Y[at[m]] = m\n"),
+            ("p: i32[1]", "at: i32[M].scratch()"),
+        ),
+        said="an array of i32 first",
+    ),
     "PK327-number": Followed(edits=(("zeros(f32, 1)", "zeros(f32)"),), said="without `1`"),
     "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
     "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),

@@ -163,9 +163,14 @@ def combined(ranks: int) -> Sequence[Dims]:
     return [{"T": dims["T"], "E": dims["E"], "P": up(dims["P"], 4), "N": dims["N"]} for dims in experts(ranks)]
 
 
-def summed(ranks: int) -> Sequence[Dims]:
-    """Entries of tables, rows that they name, their columns, ends of parts."""
-    return [dict(zip("MTNS", dims, strict=True)) for dims in ((1, 1, 8, 2), (70, 61 * ranks + 5, 72, 4))]
+def summed(text: str) -> Sizes:
+    """Entries of tables, rows that they name, their columns, ends of parts; those that a program has."""
+
+    def sizes(ranks: int) -> Sequence[Dims]:
+        found = (1, 2, 8, 2), (70, 61 * ranks + 5, 72, 4)
+        return [_taken(text.lstrip(), dict(zip("MTNS", dims, strict=True))) for dims in found]
+
+    return sizes
 
 
 def routed(example: str) -> Sizes:

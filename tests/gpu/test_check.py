@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -57,3 +58,14 @@ def test_every_example_is_a_case() -> None:
     texts = {case.text for case in CASES}
     names = {path.stem: path.read_text(encoding="utf-8") for path in EXAMPLES.rglob("*.pk")}
     assert {name for name, text in names.items() if name not in texts and text not in texts} == set()
+
+
+def test_sizes_are_those_of_the_dimensions() -> None:
+    """Else a case ends on GPUs before anything is launched."""
+    for case in CASES:
+        text = case.text if "\n" in case.text else (EXAMPLES / f"{case.text}.pk").read_text(encoding="utf-8")
+        head = re.sub(r"#.*", "", text[text.index("kernel ") :]).partition("):")[0]
+        names = set(re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"\[([^\]]*)\]", head))))
+        found = names - {"ranks", *re.findall(r"(\w+): const", head)}
+        for ranks in (1, 2, 3):
+            assert all(set(dims) == found for dims in case.sizes(ranks)), case.name

@@ -87,3 +87,24 @@ pk.kernel @anyhow(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.priva
     pk.scatter_accumulate %5, %O rows %4[%n : !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[T, N], f32, shard 0>, !pk.tile<8xi32>
   }
 }
+
+// -----
+
+// A row that one element names is an entry of a table for each task; beside it, rows of a block have their positions.
+// CHECK-LABEL: pk.kernel @named
+// CHECK-SAME: %O_slots: !pk.pgl<[2, M, 1, N], f32, symmetric>
+// CHECK-NOT: pk.accumulate
+// CHECK: pk.broadcast %x axes [1] : !pk.tile<16xf32> -> !pk.tile<1x16xf32>
+// CHECK-NOT: pk.accumulate
+// CHECK: pk.sum_rows
+pk.kernel @named(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %rows: !pk.private<[M], i32> {pk.name = "rows"}, %O: !pk.pgl<[T, N], f32, replicate> {pk.name = "O"}) {
+  %0 = pk.dim "M"
+  %1 = pk.block_count <N by 16>
+  pk.tasks (%m, %2) in (%0, %1) {
+    %n = pk.block[%2] : !pk.block<N by 16>
+    %r = pk.read %rows[%m] : !pk.private<[M], i32>
+    %x = pk.load %X[%m, %n : index, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<16xf32>
+    pk.accumulate %x, %O[%r, %n : index, !pk.block<N by 16>] : !pk.tile<16xf32>, !pk.pgl<[T, N], f32, replicate>
+    pk.accumulate %x, %O[%r, %n : index, !pk.block<N by 16>] : !pk.tile<16xf32>, !pk.pgl<[T, N], f32, replicate>
+  }
+}

@@ -139,11 +139,12 @@ def test_elements_of_eight_bits() -> None:
 def test_parts_and_several_statements(form: str) -> None:
     """Parts that overlap, and one that is empty, count as often as they are listed; statements are in their order."""
     ranks, length, rng = 2, 50, np.random.default_rng(6)
-    rows = rng.integers(-1, T, (ranks, length)).astype(np.int32)
+    height = length if "O: f32[M" in SUMS[form] else T
+    rows = rng.integers(0 if "one by one" in form else -1, min(T, height), (ranks, length)).astype(np.int32)
     values = rng.standard_normal((ranks, length, N), dtype=np.float32)
     ends = np.array([[3, 30, 17, 17, 50], [0, 50, 1, 2, 7]], np.int32)
     given = {"Y": values, "rows": rows} | ({"ends": ends} if "ends" in SUMS[form] else {})
-    total = np.zeros((T, N), np.float32)
+    total = np.zeros((height, N), np.float32)
     for rank in range(ranks):
         each = [(rows[rank, m], values[rank, m]) for m in range(length)]
         if "cannot" in form:
@@ -151,13 +152,15 @@ def test_parts_and_several_statements(form: str) -> None:
             listed = [entry for start, stop in parts for entry in each[start:stop]]
         elif "ends" in given:
             listed = [entry for start, stop in pairwise(ends[rank].tolist()) for entry in each[start:stop]]
+        elif "of blocks" in form:
+            listed = each + [(m, value * np.float32(3)) for m, (_, value) in enumerate(each)]
         else:
             listed = each + [(row - 1, value * np.float32(3)) for row, value in each]
         for row, value in listed:
             if row >= 0:
                 total[row] += value
     program = parse_text(Source("k.pk", SUMS[form].lstrip()))
-    dims = {"M": length, "N": N, "T": T} | ({"S": 5} if "ends" in given else {})
+    dims = {"M": length, "N": N} | ({"T": T} if height == T else {}) | ({"S": 5} if "ends" in given else {})
     for level in ("tile", "roles"):
         module = compile_program(program, level=level).module  # pyright: ignore[reportArgumentType]
         found = simulate(module, ranks=ranks, dims=dims, inputs=given)["O"]

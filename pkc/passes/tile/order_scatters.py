@@ -31,6 +31,7 @@ from pkc.passes.build import add_parameter, append, before, constant, mark_fresh
 from pkc.passes.entries import Entries, Parts, count_of, entries_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import Known, copy_value
+from pkc.passes.tile.named_rows import name_rows
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
@@ -44,7 +45,8 @@ class OrderScatters(KernelPass):
     the second the owner adds up, in f32, what the lists name, rounds once, and stores. So results are bit-equal from
     run to run, and nothing is zeroed. Slots take as many bytes as the table has entries, times a row; tables and lists
     four each for an entry of any rank. Parts of a table that tasks list have entries for all of it each, unless they
-    cannot overlap. Of several statements the entries of the first one come first on each rank.
+    cannot overlap. Rows that one element names, and beside tables those of blocks, have tables, too. Of several
+    statements the entries of the first one come first on each rank.
 
     What is left, in no order and with `deterministic=False` alone, gets the reason (`unordered`) and a remark.
 
@@ -73,6 +75,8 @@ class OrderScatters(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if kernel.in_any_order:
             return
+        if not kernel.roles:
+            name_rows(kernel)
         added: dict[SSAValue, list[ScatterAccumulateOp]] = {}
         for op in kernel.walk():
             if isinstance(op, ScatterAccumulateOp):
