@@ -222,3 +222,88 @@ kernel gathered(a: i32[M], X: bf16[T, N].shard(0), rows: i32[M].scratch(), n: i3
         alone=False,
     ),
 }
+
+
+def _received(i: Arrays, ranks: int) -> Arrays:
+    return {"Z": np.swapaxes(below(i["count"], f64(i["X"]) * 2), 0, 1)}
+
+
+def _multiplied(i: Arrays, ranks: int) -> Arrays:
+    products = np.einsum("srph,thn->tsrpn", f64(i["X"]), f64(i["W"]))
+    return {"Z": each(ranks, lambda t: below(i["count"][:, t], products[t, :, t]))}
+
+
+def _shortened(i: Arrays, ranks: int) -> Arrays:
+    return {"Z": below(i["a"] % (i["P"] + 1), f64(i["X"]) * 2)}
+
+
+BY_HAND = {
+    "counts that a communicator sends": Irregular(
+        """
+kernel sent(count: i32[ranks], X: bf16[ranks, P, H], got: i32[ranks].symmetric().scratch(),
+            G: bf16[ranks, P, H].symmetric().scratch(), Z: bf16[ranks, P, H],
+            told: signal[ranks], ready: signal[ranks]):
+    with role(communicator):
+        for r in ring():
+            store(got.at(r)[rank], count[r])
+            signal(told.at(r)[rank], 1)
+        for r in tasks(ranks):
+            for p, h in tasks(blocks(P, 16, stop=count[r]), blocks(H, 64)):
+                store(G.at(r)[rank, p, h], X[r, p, h])
+                signal(ready.at(r)[rank], 1)
+    with role(consumer):
+        for r in ring():
+            wait(told[r], 1)
+            wait(ready[r], len(blocks(P, 16, stop=got[r])) * len(blocks(H, 64)))
+            for p, h in tasks(blocks(P, 16, stop=got[r]), blocks(H, 64)):
+                Z[r, p, h] = G[r, p, h] * 2.0
+""",
+        fixed({"P": 21, "H": 37}, {"P": 300, "H": 264}),
+        _received,
+        alone=False,
+    ),
+    "rows that a communicator sends, multiplied": Irregular(
+        """
+kernel multiplied(count: i32[ranks], X: bf16[ranks, P, H], W: bf16[H, N], got: i32[ranks].symmetric().scratch(),
+                  G: bf16[ranks, P, H].symmetric().scratch(), Z: bf16[ranks, P, N], ready: signal[ranks]):
+    with role(communicator, sms=4):
+        for r in tasks(ranks):
+            store(got.at(r)[rank], count[r])
+        for r in tasks(ranks):
+            for p in blocks(P, 16, stop=count[r]):
+                for h in blocks(H, 64):
+                    store(G.at(r)[rank, p, h], X[r, p, h])
+        for r in ring():
+            signal(ready.at(r)[rank], 1)
+    with role(consumer):
+        for r in ring():
+            wait(ready[r], 1)
+            for p, n in tasks(blocks(P, 16, stop=got[r]), blocks(N, 64)):
+                acc = zeros(f32, p, n)
+                for h in blocks(H, 64):
+                    acc += G[r, p, h] @ W[h, n]
+                Z[r, p, n] = acc
+""",
+        fixed({"P": 21, "H": 37, "N": 23}, {"P": 300, "H": 264, "N": 136}),
+        _multiplied,
+        alone=False,
+    ),
+    "counts of another role": Irregular(
+        """
+kernel shortened(a: i32[E], X: f32[E, P], n: i32[E].scratch(), Z: f32[E, P], told: signal[1]):
+    with role(communicator):
+        for e in tasks(blocks(E, 16)):
+            n[e] = a[e] % (P + 1)
+        signal(told.at(rank)[0], 1)
+    with role(consumer):
+        wait(told[0], 1)
+        for e in tasks(E):
+            for p in tasks(blocks(P, 16, stop=n[e])):
+                Z[e, p] = X[e, p] * 2.0
+""",
+        fixed({"E": 5, "P": 41}, {"E": 70, "P": 300}),
+        _shortened,
+        alone=False,
+    ),
+}
+"""Roles that an author wrote, which go by counts of other roles."""

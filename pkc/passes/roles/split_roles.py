@@ -11,13 +11,15 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import writes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE, derived_roles, role_of
 from pkc.passes.roles.program_order import UnorderedSignalError, keep_order
@@ -141,6 +143,8 @@ class _RoleCopy:
         self._needed: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
         self._known: dict[SSAValue, SSAValue] = {}
+        self._order: list[Operation] = []
+        """What an author's role does, in its order."""
 
     def _note(self, value: RoleValue, channel: ChannelOp) -> None:
         """Where the role does something with a channel."""
@@ -153,6 +157,8 @@ class _RoleCopy:
 
     def build(self, kernel: KernelOp, role_op: RoleOp) -> RoleOp:
         """Add the role before the one that is split."""
+        if WRITTEN in kernel.attributes:
+            self._order = list(role_op.body.walk())
         for op in role_op.body.walk():
             if role_of(op) is self._role and not isinstance(op, scf.ForOp | scf.IfOp | scf.YieldOp):
                 self._need(op)
@@ -171,6 +177,10 @@ class _RoleCopy:
         if op in self._needed or isinstance(op, RoleOp):
             return
         self._needed.add(op)
+        if self._order and isinstance(op, ReadOp) and any(map(writes, op.array.uses)):
+            for earlier in self._order[: self._order.index(op)]:
+                if isinstance(earlier, WaitOp):
+                    self._need(earlier)  # each role reads the element, so each awaits what is written to it
         around = op.parent_op()
         if around is not None:
             self._need(around)

@@ -18,6 +18,7 @@ from pkc.dialect.program import DERIVED, PART, PER_CTA, WRITTEN, KernelOp, RoleO
 from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.settled import mark_settled
 from pkc.passes.build import add_parameter, before, constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.repeats import UnknownRepeatsError, runs_so_far
@@ -67,6 +68,7 @@ class SpreadRoles(KernelPass):
         if DERIVED in kernel.attributes or not roles:
             return
         kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}
+        mark_settled(kernel)  # before the signals among CTAs, which tell nobody else
         for role in roles:
             _Spread(kernel, role).block(role.body.block, [])
         for number, tasks in enumerate(op for op in kernel.walk() if isinstance(op, TasksOp)):

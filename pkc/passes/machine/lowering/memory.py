@@ -228,7 +228,8 @@ def store_element(
 
 def _by_chunks(op: Access | GatherOp, fragment: Fragment) -> None:
     if not fragment.paired:
-        raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup")
+        hint = "store them in `tasks` of their own, before those with tiles"
+        raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup", hint)
 
 
 def _chunks(role: WarpRole, value: SSAValue, elements: Elements) -> list[tuple[SSAValue, SSAValue]]:
