@@ -1,4 +1,5 @@
-"""Programs that write the tables and counts by which their later tasks go: each with sizes and a formula."""
+"""Programs that write the tables and counts by which their later tasks go, and sums that memory leaves out: each with
+sizes and a formula."""
 
 from __future__ import annotations
 
@@ -307,3 +308,63 @@ kernel shortened(a: i32[E], X: f32[E, P], n: i32[E].scratch(), Z: f32[E, P], tol
     ),
 }
 """Roles that an author wrote, which go by counts of other roles."""
+
+
+def _sometimes(i: Arrays, ranks: int) -> Arrays:
+    return {"C": (f64(i["A"]) * (i["on"] > 50)[..., None]).sum(0)}
+
+
+def _either(i: Arrays, ranks: int) -> Arrays:
+    first, second = (i["on"] > 50).T
+    times = np.where(first, 1 + 2 * second, 4)
+    return {"C": (f64(i["A"]) @ f64(i["B"]) * times[:, None, None]).sum(0)}
+
+
+def _some_of_a_loop(i: Arrays, ranks: int) -> Arrays:
+    return {"C": (f64(i["A"]) * (i["on"] > 50)[..., None, None]).sum((0, 1))}
+
+
+IN_BRANCHES = {
+    "sums that a flag leaves out": Irregular(
+        """
+kernel sometimes(A: bf16[M, N], on: i32[1], C: f32[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 32)):
+        if on[0] > 50:
+            C[m, n] += A[m, n]
+""",
+        fixed({"M": 40, "N": 23}, {"M": 300, "N": 264}),
+        _sometimes,
+        alone=False,
+    ),
+    "sums of either side": Irregular(
+        """
+kernel either(A: bf16[M, K], B: bf16[K, N], on: i32[2], C: f32[M, N].replicate()):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        if on[0] > 50:
+            C[m, n] += acc
+            if on[1] > 50:
+                C[m, n] += acc * 2.0
+        else:
+            C[m, n] += acc * 4.0
+""",
+        fixed({"M": 40, "N": 23, "K": 37}, {"M": 300, "N": 264, "K": 136}),
+        _either,
+        alone=False,
+    ),
+    "sums that a loop leaves out": Irregular(
+        """
+kernel some(A: bf16[H, M, N], on: i32[H], C: f32[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 32)):
+        for h in range(H):
+            if on[h] > 50:
+                C[m, n] += A[h, m, n]
+""",
+        fixed({"M": 40, "N": 23, "H": 4}, {"M": 300, "N": 264, "H": 9}),
+        _some_of_a_loop,
+        alone=False,
+    ),
+}
+"""Sums over ranks to which tasks contribute if memory says so."""

@@ -44,7 +44,7 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
     **dict.fromkeys(
-        [f"PK433-{name}" for name in ("branch", "nested", "owners", "part", "positions", "rank", "twice")], _ANYHOW
+        [f"PK433-{name}" for name in ("loop", "nested", "owners", "part", "positions", "rank", "twice")], _ANYHOW
     ),
     **dict.fromkeys(("PK433-diagonal", "PK433-tasks"), _ANYHOW),
     **dict.fromkeys([f"PK438-{name}" for name in ("gather", "heads", "next", "overlap", "row", "triangle")], _PUSH),

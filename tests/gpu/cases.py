@@ -20,7 +20,7 @@ from pkc.location import Source
 from tests import routed
 from tests.axes import PROGRAMS as AXES
 from tests.axes import SUMS as AXES_SUMS
-from tests.counted import BY_HAND, COUNTED
+from tests.counted import BY_HAND, COUNTED, IN_BRANCHES
 from tests.drawn import SEEDS, draw
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
@@ -339,7 +339,7 @@ def _from_memory() -> Iterator[Case]:
     """Tasks, blocks and conditions that arrays decide."""
     for name, text in FROM_MEMORY.items():
         yield Case(f"from memory {name}", text, lengths.lists("EMNK" if "[E, K, N]" in text else "EMN"), alone=True)
-    for name, case in (RAGGED | TABLES | IRREGULAR_OVER_RANKS | COUNTED | BY_HAND).items():
+    for name, case in (RAGGED | TABLES | IRREGULAR_OVER_RANKS | COUNTED | BY_HAND | IN_BRANCHES).items():
         yield Case(f"from memory: {name}", case.text.lstrip(), case.sizes, alone=case.alone)
 
 

@@ -59,8 +59,13 @@ pk.kernel @spread(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<[M,
 
 // -----
 
+// What a branch contributes is chosen, zeros elsewhere; what is loaded alone is loaded in any case.
 // CHECK-LABEL: pk.kernel @branch
-// CHECK: // remark: {{.*}}how often a task contributes is not known before: it stands in a branch [pk-lift-sums]
+// CHECK: %[[X:.*]] = pk.load %X
+// CHECK: %[[NONE:.*]] = pk.full 0.000000e+00
+// CHECK: %[[MASK:.*]] = pk.splat %first : i1
+// CHECK: %[[CHOSEN:.*]] = pk.select %[[MASK]], %[[X]], %[[NONE]]
+// CHECK: pk.accumulate %[[CHOSEN]], %C[
 pk.kernel @branch(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<[M, 32], f32, shard 0> {pk.name = "C"}) {
   %rows = pk.block_count <M by 16>
   pk.tasks (%i) in (%rows) {
@@ -71,6 +76,53 @@ pk.kernel @branch(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<[M,
     %first = arith.cmpi eq, %i, %zero : index
     scf.if %first {
       pk.accumulate %x, %C[%m, %all : !pk.block<M by 16>, !pk.block<32 by 32>] : !pk.tile<16x32xf32>, !pk.pgl<[M, 32], f32, shard 0>
+    }
+  }
+}
+
+// -----
+
+// What is computed in a branch the branch gives, on its other side zeros.
+// CHECK-LABEL: pk.kernel @otherwise
+// CHECK: %[[SUM:.*]] = scf.if %first -> (!pk.tile<16x32xf32>) {
+// CHECK: %[[NONE:.*]] = pk.full 0.000000e+00
+// CHECK-NEXT: scf.yield %[[NONE]]
+// CHECK: } else {
+// CHECK: %[[TWICE:.*]] = pk.add %x, %x
+// CHECK-NEXT: scf.yield %[[TWICE]]
+// CHECK: pk.accumulate %[[SUM]], %C[
+pk.kernel @otherwise(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<[M, 32], f32, shard 0> {pk.name = "C"}) {
+  %rows = pk.block_count <M by 16>
+  pk.tasks (%i) in (%rows) {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%i] : !pk.block<M by 16>
+    %all = pk.block[%zero] : !pk.block<32 by 32>
+    %x = pk.load %X[%m, %all : !pk.block<M by 16>, !pk.block<32 by 32>] : !pk.private<[M, 32], f32> -> !pk.tile<16x32xf32>
+    %first = arith.cmpi eq, %i, %zero : index
+    scf.if %first {
+    } else {
+      %twice = pk.add %x, %x : !pk.tile<16x32xf32>
+      pk.accumulate %twice, %C[%m, %all : !pk.block<M by 16>, !pk.block<32 by 32>] : !pk.tile<16x32xf32>, !pk.pgl<[M, 32], f32, shard 0>
+    }
+  }
+}
+
+// -----
+
+// A row that may not exist is added to where the branch says that it does.
+// CHECK-LABEL: pk.kernel @next
+// CHECK: scf.if
+// CHECK: pk.accumulate
+// CHECK: // remark: {{.*}}how often a task contributes is not known before: it stands in a branch [pk-lift-sums]
+pk.kernel @next(%X: !pk.private<[M], f32> {pk.name = "X"}, %C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}) {
+  %rows = pk.dim "M"
+  pk.tasks (%i) in (%rows) {
+    %one = arith.constant 1 : index
+    %x = pk.load %X[%i : index] : !pk.private<[M], f32> -> !pk.tile<f32>
+    %j = arith.addi %i, %one : index
+    %exists = arith.cmpi slt, %j, %rows : index
+    scf.if %exists {
+      pk.accumulate %x, %C[%j : index] : !pk.tile<f32>, !pk.pgl<[M], f32, shard 0>
     }
   }
 }

@@ -16,6 +16,7 @@ from pkc.dialect.tile import CastOp, FullOp, tile_type
 from pkc.dialect.types import FLOATS, TileType, f32
 from pkc.passes.build import defined_in, is_constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.tile.branch_sums import contribute_behind
 from pkc.remarks import missed
 
 
@@ -23,8 +24,9 @@ class LiftSums(KernelPass):
     """Add up what a task contributes to a tile before it contributes it, so that contributions can be counted.
 
     Contributions of one block to one tile become one. A loop whose contributions all go to one tile carries their sum,
-    in f32, and contributes it at its end. A loop that contributes to other tiles in each iteration, and that a task
-    consists of, becomes tasks: nothing is carried from one iteration to the next.
+    in f32, and contributes it at its end. A branch gives what it contributes, or zeros. A loop that contributes to
+    other tiles in each iteration, and that a task consists of, becomes tasks: nothing is carried from one iteration to
+    the next.
 
     Before:
 
@@ -54,8 +56,7 @@ class LiftSums(KernelPass):
         for block in [region.block for op in kernel.walk() for region in op.regions if region.blocks]:
             _join(block)
         for op in reversed([op for op in kernel.walk() if isinstance(op, AccumulateOp)]):
-            while isinstance(loop := op.parent_op(), scf.ForOp) and _lift(op, loop):
-                assert op.parent is not None
+            while op.parent is not None and _lift_once(op, kernel):
                 _join(op.parent)
         for loop in [op for op in kernel.walk() if isinstance(op, scf.ForOp)]:
             if any(isinstance(op, AccumulateOp) for op in loop.body.block.ops):
@@ -66,6 +67,16 @@ class LiftSums(KernelPass):
                     "a branch" if isinstance(op.parent_op(), scf.IfOp) else "a loop, beside which the task does more"
                 )
                 missed(self.name, op, f"how often a task contributes is not known before: it stands in {inside}")
+
+
+def _lift_once(op: AccumulateOp, kernel: KernelOp) -> bool:
+    """Contribute behind the loop or branch that stands around."""
+    around = op.parent_op()
+    if isinstance(around, scf.ForOp):
+        return _lift(op, around)
+    if not isinstance(around, scf.IfOp) or kernel.roles or kernel.in_any_order:
+        return False
+    return contribute_behind(op, around, unrounded(op, op))
 
 
 def _join(block: Block) -> None:
