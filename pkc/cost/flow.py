@@ -57,7 +57,7 @@ def flow_of(phase: Phase, consumers: int, target: Target) -> Flow:
 def memory_time(size: float, target: Target) -> float:
     """Nanoseconds of so many bytes behind another launch: what fits into the L2 cache is still there."""
     warm = _WARM * target.arch.cache
-    cold = min(1.0, max(0.0, size / warm - 1))
+    cold = min(1.0, max(0.0, size / warm - 1)) if warm else 1.0
     return size * (cold / target.rates.memory_bytes + (1 - cold) / target.rates.cache_bytes)
 
 

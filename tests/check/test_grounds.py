@@ -178,7 +178,7 @@ def test_a_wait_for_credits_is_left_to_the_simulation(tmp_path: Path, capsys: py
     ("name", "code"),
     [
         ("pairs of tasks that wait for each other", "PK487"),
-        ("rows stored where a table says, which names some twice", "PK730"),
+        ("rows stored at half of what a table says, where two meet", "PK730"),
         ("a count that is right unless a rank has nothing", "PK481"),
         ("the blocks of the other dimension", "PK481"),
         ("tasks that announce what the tasks before them have stored", "PK705"),

@@ -30,7 +30,7 @@ _OFTEN = {
     "two roles at one barrier",
     "two buffers, taken again one round too early",
     "tasks that wait for those of a neighbour in the other order",
-    "rows stored where a table says, which names some twice",
+    "rows stored at half of what a table says, where two meet",
     "tasks that announce what the tasks before them have stored",
     "tasks of SMs of their own that announce what those before them have stored",
     "the blocks of the other dimension",

@@ -72,12 +72,13 @@ pk.kernel @places(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M]
 // CHECK-LABEL: pk.kernel @rounds
 // CHECK: scf.for
 // CHECK: pk.tasks (%i)
-// CHECK: %[[DONE:.*]] = arith.subi %[[TIMES:.*]], %{{.*}}
-// CHECK: %[[BEFORE:.*]] = arith.muli %[[DONE]]
+// CHECK: arith.addi
+// CHECK: %[[DONE:[0-9]+]] = arith.subi
+// CHECK: %[[BEFORE:[0-9]+]] = arith.muli %[[DONE]],
 // CHECK-NEXT: pk.wait %joined[%{{.*}}] for %[[BEFORE]]
 // CHECK: pk.signal %joined
 // CHECK: pk.tasks (%{{.*}}) in
-// CHECK: %[[ALL:.*]] = arith.muli %{{.*}}
+// CHECK: %[[ALL:[0-9]+]] = arith.muli
 // CHECK-NEXT: pk.wait %joined[%{{.*}}] for %[[ALL]]
 // CHECK-NEXT: pk.signal_all %done
 pk.kernel @rounds(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "X"}, %done: !pk.signal<[4]> {pk.name = "done"}) {
