@@ -15,6 +15,7 @@ from pkc.runtime.arrays import Array, View
 from pkc.runtime.copies import download, upload
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
+from pkc.sim.array import POISON_INT
 
 PATIENCE = 20.0
 """Seconds after which kernels that have not ended count as hung."""
@@ -47,7 +48,8 @@ class Call:
     """A kernel with its arrays on a mesh whose ranks are all of this process. Raises `PkcError`.
 
     As with the simulator, private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are
-    the global array. Arrays that no input gives begin as NaN, or as 0x55 in every byte of an integer.
+    the global array. Arrays that no input gives begin as NaN, or as the integer that the simulator has for
+    what is not written.
     """
 
     def __init__(
@@ -194,8 +196,8 @@ def _argument(parameter: ArrayParameter, array: Array, ranks: int) -> Array | li
     return [array.local(rank) for rank in range(ranks)] if parameter.layout == "private" else array
 
 
-_NOBODYS = {"i32": 0x55555555, "i8": 0x55}
-"""What integers hold at entry that the kernel is to write."""
+_NOBODYS = {name: int(np.asarray(POISON_INT).astype(kind)) for name, kind in (("i32", np.int32), ("i8", np.int8))}
+"""What integers hold at entry that the kernel is to write, as the simulator has it: references know it."""
 
 
 def _initial(parameter: ArrayParameter, array: Array, rank: int, whole: Values | None) -> Any:

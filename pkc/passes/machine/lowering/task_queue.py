@@ -5,8 +5,8 @@ many pairs were asked for. One role of a CTA, which is ahead of the others, take
 last one, so that the number is there when it is needed, and passes all numbers on through a ring of places in shared
 memory, with two mbarriers each. Whoever gets a number that is no task ends.
 
-A CTA with tasks asks once for each pair that it begins with. So it is known how often all ask, and who asks last sets
-the counter to zero for the next launch.
+Each CTA asks once for each pair that it begins with, if there are more tasks than those that all begin with. So it is
+known how often all ask, and who asks last sets the counter to zero for the next launch.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class _Ring:
             self._taken = self._register("taken", 0)
             self._second = self._register("second", 0)
             self._step = self._register("task_step", self._ctas)
+            self._more = self._emit.compare("sgt", total, self._emit.times(self._ctas, 2))
 
     def _register(self, hint: str, value: SSAValue | int) -> SSAValue:
         register = self._emit.registers(1, IndexType(), hint)
@@ -72,10 +73,11 @@ class _Ring:
         return register
 
     def begin(self) -> None:
-        """Take a pair with the first task of each."""
+        """Take a pair with the first task of each, if there are any but those that CTAs begin with."""
         if self._role.takes_tasks:
             emit = self._emit
-            with first_thread(self._role), emit.when(emit.compare("eq", emit.get(self._second, 0), 0)):
+            is_first = emit.compare("eq", emit.get(self._second, 0), 0)
+            with first_thread(self._role), emit.when(emit.both(is_first, self._more)):
                 emit.set(emit.value("take_number", self._queue.counter), self._taken, 0)
 
     def end(self, task: SSAValue) -> None:
@@ -108,12 +110,10 @@ class _Ring:
         """Set the counter to zero, if all have asked it for the last time."""
         if not self._role.takes_tasks:
             return
-        emit, ctas, total = self._emit, self._ctas, self._total
-        begun = emit.least(total, ctas)
-        pairs = emit.round_up_over(emit.most(emit.minus(total, emit.times(ctas, 2)), 0), 2)
-        last = emit.minus(emit.plus(begun, pairs), 1)
-        has_asked = emit.compare("slt", self._role.launch.cta_of[self._role.group], total)
-        was_last = emit.both(has_asked, emit.compare("eq", emit.get(self._taken, 0), last))
+        emit, ctas = self._emit, self._ctas
+        pairs = emit.round_up_over(emit.minus(self._total, emit.times(ctas, 2)), 2)
+        last = emit.minus(emit.plus(ctas, pairs), 1)
+        was_last = emit.both(self._more, emit.compare("eq", emit.get(self._taken, 0), last))
         with first_thread(self._role), emit.when(was_last):
             emit.do("store_u32", self._queue.counter, emit.const(0))
 
