@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import AddiOp, ConstantOp, MinSIOp, MuliOp, SubiOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import READING, ScatterAccumulateOp, array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
@@ -19,7 +19,7 @@ from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.covering import covers
 from pkc.passes.analysis.dependence import ancestors, sources, task_count
 from pkc.passes.build import is_constant
-from pkc.passes.program_slices import CannotCopyError, copy_value
+from pkc.passes.program_slices import can_copy
 from pkc.passes.splits import split_of
 
 
@@ -95,7 +95,7 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
         return "some columns of a row may get no contribution"
     if any(index in columns and index in table for index in indices):
         return "which rows are added to differs from column to column"
-    if not _is_copied(named, [*indices, block]):
+    if not can_copy(named, [*indices, block]):
         return "the table comes out of a loop or branch"
     if not _all_blocks(made):
         return "the blocks of the table are not known to be all"
@@ -149,19 +149,6 @@ def _all_blocks(made: BlockOp) -> bool:
     kind, listed = block_type(made.result), _times(made.index)
     count = None if listed is None else listed.owner
     return kind.of == kind.extent or (isinstance(count, BlockCountOp) and count.block == kind)
-
-
-def _is_copied(values: Sequence[SSAValue], given: Sequence[SSAValue]) -> bool:
-    """Whether other tasks can compute values, too, if they are given some."""
-    scratch, known = Block(), dict(zip(given, given, strict=True))
-    try:
-        for value in values:
-            copy_value(scratch, value, known)
-    except CannotCopyError:
-        return False
-    finally:
-        scratch.erase()
-    return True
 
 
 def _comes_before(op: Operation, top: TasksOp) -> bool:

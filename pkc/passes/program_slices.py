@@ -41,6 +41,19 @@ def copy_value(block: Block, value: SSAValue, known: Known) -> SSAValue:
     return known[value]
 
 
+def can_copy(values: Iterable[SSAValue], given: Sequence[SSAValue]) -> bool:
+    """Whether other tasks can compute values, too, if they are given some."""
+    scratch, known = Block(), dict(zip(given, given, strict=True))
+    try:
+        for value in values:
+            copy_value(scratch, value, known)
+    except CannotCopyError:
+        return False
+    finally:
+        scratch.erase()
+    return True
+
+
 def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
     """The variables of the loops and tasks around `op` on which `values` depend, outermost first."""
     needed = needed_by(op, values)

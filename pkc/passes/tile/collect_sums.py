@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -20,7 +20,7 @@ from pkc.dialect.types import FLOATS, BlockType, Dim, PrivateType, TileType, dty
 from pkc.passes.analysis.dependence import defined_outside, enclosing_tasks, is_one, sources, task_count
 from pkc.passes.build import add_parameter, append, before, constant
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.program_slices import CannotCopyError, Known, copy_value
+from pkc.passes.program_slices import Known, can_copy, copy_value
 from pkc.passes.tile.lift_sums import unrounded
 from pkc.passes.tile.split_loops import most
 from pkc.remarks import missed
@@ -101,7 +101,7 @@ def _shares(op: AccumulateOp) -> _Shares | None:
         return None
     others = [index for index in indices if index in known]
     # Whoever adds up counts the tiles in front of its tasks, and the shares of each tile in them.
-    if not _is_copied([_count(index) for index in others], []) or not _is_copied(map(_count, keys), others):
+    if not can_copy([_count(index) for index in others], []) or not can_copy(map(_count, keys), others):
         return None
     return _Shares(op, keys, found, others, tasks[-1])
 
@@ -132,19 +132,6 @@ def _is_at_once(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool
                 return False
         elif one is not other and (constant_of(one) is None or constant_of(one) != constant_of(other)):
             return False
-    return True
-
-
-def _is_copied(values: Iterable[SSAValue], given: Sequence[SSAValue]) -> bool:
-    """Whether other tasks can compute values, too, if they are given some."""
-    scratch, known = Block(), dict(zip(given, given, strict=True))
-    try:
-        for value in values:
-            copy_value(scratch, value, known)
-    except CannotCopyError:
-        return False
-    finally:
-        scratch.erase()
     return True
 
 
