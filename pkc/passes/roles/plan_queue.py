@@ -8,12 +8,11 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, ModuleOp, i64
 
 from pkc.dialect.attributes import planned
 from pkc.dialect.program import CLUSTER, PER_CTA, QUEUE, KernelOp, RoleOp, TasksOp
-from pkc.dialect.roles import ChannelOp
 from pkc.dialect.tile import AnyMmaOp
 from pkc.dialect.types import SignalType
 from pkc.location import describe
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import between_warps, bytes_of, queue_bytes, read_behind
+from pkc.passes.roles.budgets import queue_bytes, shared_memory
 from pkc.passes.roles.remote_accesses import reached
 from pkc.remarks import missed
 from pkc.targets.target import target_of
@@ -51,10 +50,12 @@ class PlanQueue(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         said = kernel.schedule.get(QUEUE)
-        multiplies = any(isinstance(op, AnyMmaOp) for op in kernel.walk())
-        if said == BoolAttr.from_bool(False) or (said is None and (multiplies or _order(kernel))):
+        if said == BoolAttr.from_bool(False):
             return
-        obstacle = _order(kernel) or _obstacle(kernel)
+        ordered = _order(kernel)
+        if said is None and (ordered or any(isinstance(op, AnyMmaOp) for op in kernel.walk())):
+            return
+        obstacle = ordered or _obstacle(kernel)
         if not obstacle:
             kernel.attributes[QUEUE] = IntegerAttr(PLACES, i64)
             return
@@ -98,10 +99,8 @@ def _obstacle(kernel: KernelOp) -> str:
         return f"{target.name} has no instruction that takes a number"
     if reason := _shared(kernel):
         return reason
-    stages = {op: 1 for op in kernel.body.block.ops if isinstance(op, ChannelOp)}
-    between = sum(between_warps(role, target) for role in kernel.roles)
-    room = target.stage_memory - bytes_of(stages) - between - read_behind(kernel)
-    return "" if room >= queue_bytes(PLACES, target) else "shared memory has no room for their numbers"
+    has_room = shared_memory(kernel) + queue_bytes(PLACES, target) <= target.stage_memory
+    return "" if has_room else "shared memory has no room for their numbers"
 
 
 def _shared(kernel: KernelOp) -> str:

@@ -44,7 +44,7 @@ def contribute_behind(op: AccumulateOp, branch: scf.IfOp, value: SSAValue) -> bo
 
 
 def _can_move(load: Operation, branch: scf.IfOp) -> bool:
-    """Whether a tile may be loaded in front of a branch, in vain on one side of it."""
+    """Whether a tile may be loaded in front of a branch, one side of which does not use it."""
     if not isinstance(load, LoadOp) or any(defined_in(operand, branch) for operand in load.operands):
         return False
     return not any(writes(use) and branch.is_ancestor(use.operation) for use in load.array.uses)

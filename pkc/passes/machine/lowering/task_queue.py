@@ -20,6 +20,7 @@ from pkc.dialect.machine import TASKS
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import entries
 from pkc.passes.machine.lowering.context import TaskQueue, WarpRole, first_thread
+from pkc.passes.roles.plan_queue import TAKE
 
 _LABEL = "tasks"
 """What waits for numbers, or for places of these, say they wait for."""
@@ -78,7 +79,7 @@ class _Ring:
             emit = self._emit
             is_first = emit.compare("eq", emit.get(self._second, 0), 0)
             with first_thread(self._role), emit.when(emit.both(is_first, self._more)):
-                emit.set(emit.value("take_number", self._queue.counter), self._taken, 0)
+                emit.set(emit.value(TAKE, self._queue.counter), self._taken, 0)
 
     def end(self, task: SSAValue) -> None:
         """Go on to the number of the next task, and pass it on or get it."""
