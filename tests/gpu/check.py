@@ -4,6 +4,7 @@
     python -m tests.gpu.check --ranks 1,2,3,4                    # on as many GPUs
     python -m tests.gpu.check --virtual --ranks 3 --only gemm_rs
     python -m tests.gpu.check --ranks 4 --only overlap=copy_engine
+    python -m tests.gpu.check --ranks 2 --together               # those in which ranks wait for each other
 
 Each case runs at all its sizes: one launch, then five without waiting between them, all outputs poisoned before; at its
 last size then as a graph that is replayed. Where ranks wait for each other, that is launched with two sets of arrays
@@ -62,6 +63,9 @@ LATE = 60
 
 CHILD = [sys.executable, "-m", "tests.gpu.check"]
 """The command that runs cases on one number of ranks."""
+
+TELL = 30
+"""Seconds after which a line says how far it is."""
 
 _FEW_RANKS = 2
 """Kernels whose ranks do not wait for each other run on at most so many."""
@@ -264,6 +268,7 @@ def _say(what: str, number: int, text: str = "") -> None:
 def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int]) -> int:
     """Run cases on `ranks` ranks; how many were wrong. Prints those, and how long it took."""
     started, wrong, left = time.perf_counter(), 0, list(numbers)
+    told = started
     kind = f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs"
     while left:
         for number, right, text in _verdicts(ranks, virtual, tuple(left)):
@@ -271,6 +276,10 @@ def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int]) -> int:
             wrong += not right
             if not right or len(numbers) == 1:
                 print(f"{kind:16} {CASES[number].name:34} {'' if right else 'WRONG: '}{text}", flush=True)
+            elif time.perf_counter() - told > TELL:
+                told = time.perf_counter()
+                ran = f"{len(numbers) - len(left)} of {len(numbers)} cases ran, {wrong} wrong"
+                print(f"{kind:16} {ran}, {told - started:.0f} s", flush=True)
     passed = time.perf_counter() - started
     print(f"{kind:16} {len(numbers) - wrong} of {len(numbers)} cases are right, {passed:.0f} s", flush=True)
     return wrong
@@ -324,20 +333,22 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
             yield line
 
 
-def chosen(ranks: int, only: str) -> list[int]:
+def chosen(ranks: int, only: str, together: bool = False) -> list[int]:
     """The cases of a name, or with a word of it, or all of them, that are worth running on so many ranks.
+
+    `together` leaves out those whose ranks do not wait for each other.
 
     A name that no case has ends the program: nothing would be checked.
     """
     numbers = [number for number, case in enumerate(CASES) if only in ("", case.name, *case.name.split())]
     if not numbers:
         sys.exit(f"no case is called {only!r}, or has that word in its name")
-    return [number for number in numbers if ranks <= _FEW_RANKS or not CASES[number].alone]
+    return [number for number in numbers if not CASES[number].alone or (ranks <= _FEW_RANKS and not together)]
 
 
-def check(ranks: Sequence[int], virtual: bool, only: str = "") -> bool:
+def check(ranks: Sequence[int], virtual: bool, only: str = "", together: bool = False) -> bool:
     """Run the cases that are wanted on each number of ranks; whether all are right."""
-    return sum(run_ranks(each, virtual, chosen(each, only)) for each in ranks) == 0
+    return sum(run_ranks(each, virtual, chosen(each, only, together)) for each in ranks) == 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -345,12 +356,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ranks", default="1", help="numbers of ranks, separated by commas")
     parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
     parser.add_argument("--only", default="", metavar="CASE", help="one case, by its name, or those with a word of it")
+    parser.add_argument("--together", action="store_true", help="only cases in which ranks wait for each other")
     parser.add_argument("--here", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     ranks = [int(number) for number in given.ranks.split(",")]
     if given.here is None:
         present.gpus(1 if given.virtual else max(ranks))
-        return int(not check(ranks, given.virtual, given.only))
+        return int(not check(ranks, given.virtual, given.only, given.together))
     run_here(ranks[0], given.virtual, [int(number) for number in given.here.split(",")])
     return 0
 
