@@ -12,9 +12,13 @@ import pytest
 
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.targets.instruction import Instruction
+from pkc.targets.sm_90a.inline_ptx import GUARDED_LOOKS
 from pkc.targets.sm_90a.instructions import PLAIN, instruction
 from tests.codegen.one_thread import BASE, Thread
 from tests.codegen.test_cuda import as_function
+
+LOOKS = 256
+"""After how many looks guarded waits look at the clock and the alarm here, instead of `GUARDED_LOOKS`."""
 
 FIRST = [7, 8, 9, 10]
 """What registers have before an instruction."""
@@ -26,7 +30,8 @@ def compiled(body: str, *names: str) -> str:
     entries = [entry for name in names if (entry := instruction(name)) is not None]
     assert len(entries) == len(names)
     head = 'extern "C" __global__ void k(unsigned* p, long long a, long long b, long long c)'
-    return compile_cuda("\n".join([*map(as_function, entries), f"{head} {{ {body} }}"]), "sm_90a", "k").ptx
+    text = "\n".join([*map(as_function, entries), f"{head} {{ {body} }}"])
+    return compile_cuda(text.replace(f"n = {GUARDED_LOOKS};", f"n = {LOOKS};"), "sm_90a", "k").ptx
 
 
 def run(
@@ -215,13 +220,13 @@ def test_a_reader_waits_for_each_packet(late: int, guard: str) -> None:
 
 @pytest.mark.parametrize("name", ["receive_v4_guarded", "receive_b16_guarded"])
 def test_a_reader_gives_up_when_the_alarm_is_raised(name: str) -> None:
-    """After 1024 looks; the packets are those of another epoch."""
+    """After `LOOKS` looks; the packets are those of another epoch."""
     thread = Thread(bytearray(384))
     thread.put(0, *packets(ELEMENTS, 4))
     thread.put(128, 1, 10)
     vector = f"unsigned r[4]; {name}(r, a, (int)b, 1, a + 128);"
     thread.run(compiled(vector if "v4" in name else f"{name}(a, (int)b, a + 128);", name), [BASE, BASE, 5])
-    assert thread.loads == (2048 if "v4" in name else 1024) + 1
+    assert thread.loads == (2 if "v4" in name else 1) * LOOKS + 1
 
 
 @pytest.mark.parametrize("name", ["receive_v4_guarded", "receive_b16_guarded"])
@@ -324,9 +329,9 @@ def test_so_it_is_by_a_guarded_wait(count: int, values: list[int], looks: int) -
 
 
 @pytest.mark.parametrize("name", ["spin_guarded", "spin_guarded_in_task"])
-@pytest.mark.parametrize(("stop", "why", "loads"), [(0, 1, 5 * 1026 + 2), (1, 2, 1025 + 2)], ids=["late", "others"])
+@pytest.mark.parametrize(("stop", "why", "loads"), [(0, 1, 5 * (LOOKS + 2) + 2), (1, 2, LOOKS + 3)], ids=["late", "others"])
 def test_a_guarded_wait_gives_up(stop: int, why: int, loads: int, name: str) -> None:
-    """It looks at the clock and the alarm, and its limit if that is not raised, once in 1024 looks, a millisecond after
+    """It looks at the clock and the alarm, and its limit if that is not raised, once in `LOOKS` looks, a millisecond after
     the last time here, and waits 3; then warp 2 of CTA 1 looks a last time at counter and alarm, says that it waits at
     place 7, in task 9, for a count of 5, and raises the alarm."""
     thread = _waiting(stop, name=name)
@@ -337,13 +342,13 @@ def test_a_guarded_wait_gives_up(stop: int, why: int, loads: int, name: str) -> 
 
 def test_a_guarded_wait_does_not_give_up_for_what_has_come() -> None:
     """Its last look is behind the alarm."""
-    thread = _waiting(1, [(1025, 0, 5)])
+    thread = _waiting(1, [(LOOKS + 1, 0, 5)])
     assert not any(thread.memory[128:])
-    assert thread.loads == 1026
+    assert thread.loads == LOOKS + 2
 
 
 @pytest.mark.parametrize(
-    ("at", "loads"), [(1024 + 1026, 1026 + 1026 + 1), (2 * 1026, 2 * 1026 + 2)], ids=["when", "after"]
+    ("at", "loads"), [(2 * LOOKS + 2, 2 * LOOKS + 5), (2 * LOOKS + 4, 2 * LOOKS + 6)], ids=["when", "after"]
 )
 def test_a_guarded_wait_of_which_others_give_up_first_says_so(at: int, loads: int) -> None:
     """Whether it sees the alarm before its own limit is over or behind it."""

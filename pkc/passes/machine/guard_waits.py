@@ -18,7 +18,7 @@ class GuardWaits(BoundWaits):
     What other ranks owe arrives by counters. A thread that waits for one too long writes a report, raises the alarm
     that all ranks look at and goes on as if the wait were over; so does every other thread once it sees the alarm. All
     roles come to their end, stages are filled and released as ever, and the kernel ends, with outputs that mean
-    nothing. The clock and the alarm, in the memory of the host, are looked at once in 1024 looks at the counter. Waits
+    nothing. The clock and the alarm, in the memory of the host, are looked at once in 16384 looks at the counter. Waits
     for packets end alike, without a report, which would take registers: who waits for counters beside them has one.
     Within tasks the instruction is `spin_guarded_in_task`, which keeps nothing for a report.
 

@@ -91,15 +91,22 @@ RAISED = 'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(s) : "l"({})
 """Whether the alarm at an address is raised."""
 
 
+GUARDED_LOOKS = 1 << 14
+"""After how many looks a guarded wait looks at the clock and the alarm."""
+
+
 def guarded(look: str, done: str, alarm: str, say: str = "") -> str:
     """Look until it is done, which leaves the loop or the function, as long as the alarm allows; else raise that.
 
-    The alarm and the clock are looked at once in 1024 looks. What this needs at once, loops around it have to leave, so
+    The alarm and the clock are looked at once in 16384 looks, a few milliseconds: the alarm is in the memory of the host,
+    where thousands of threads that look once in 1024 looks leave nobody else, copy engines among them, a turn (a mixture
+    of experts on 2 GPUs took 13 to 200 ms instead of 9). What this needs at once, loops around it have to leave, so
     it needs little: a millisecond is taken for 2^20 ns, so that 32 bits have the time; no looks are counted while the
     clock is looked at; words of the alarm are read one by one, and again for a report.
     """
     return (
-        f"unsigned s, now, limit, first = 0; for (unsigned n = 1024;;) {{ {look} {done} if (--n) continue; n = 1024;"
+        f"unsigned s, now, limit, first = 0; for (unsigned n = {GUARDED_LOOKS};;) {{ {look} {done} if (--n) continue;"
+        f" n = {GUARDED_LOOKS};"
         ' asm volatile("{.reg .u64 t; mov.u64 t, %%globaltimer; shr.u64 t, t, 20; cvt.u32.u64 %0, t;}" : "=r"(now) ::'
         f' "memory"); if (!first) first = now; now -= first; {RAISED.format(alarm)}'
         f' if (!s) {{ asm volatile("ld.relaxed.sys.global.u32 %0, [%1+4];" : "=r"(limit) : "l"({alarm}) : "memory");'

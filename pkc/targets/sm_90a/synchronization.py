@@ -236,7 +236,7 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         ("i64", "index", "i64", "i64", "index", "index", "index"),
         None,
         _spin_guarded(again=False),
-        "until the counter at a is at least b, as long as the alarm at c allows, at which it looks once in 1024 looks;"
+        "until the counter at a is at least b, as long as the alarm at c allows, at which it looks once in 16384 looks;"
         " if it gives up, it says so as `report`(d, e, why, f, g, value, b, a) and `raise_alarm`(c)",
     ),
     Instruction(
