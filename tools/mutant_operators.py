@@ -91,8 +91,6 @@ OPERATORS = (
         tables.first_entry,
         tables.is_one_of_several,
     ),
-    Operator("rows of another table awaited", (counters.WaitOp,), tables.rows_of_another, tables.has_other_rows),
-    Operator("local rows not awaited", (counters.WaitOp,), tables.foreign_rows, tables.waits_for_local_rows),
     Operator("bound of a list left out", (coordinates.BlockCountOp,), tables.whole_list, tables.ends_at_a_number),
     Operator("tasks not shared out", (program.TasksOp,), changes.all_tasks, changes.among_others),
 )

@@ -1,11 +1,11 @@
-"""How the mutants of `mutants.py` break what comes from memory: counts, tables of rows, waits for rows of a table."""
+"""How the mutants of `mutants.py` break what comes from memory: counts and tables of rows."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, UnitAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect import access, coordinates, counters
+from pkc.dialect import access, coordinates
 from pkc.dialect.attributes import Role
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import i32
@@ -29,37 +29,6 @@ def is_one_of_several(op: Operation) -> bool:
 
 def _numbers(op: access.ReadOp | access.LoadOp) -> list[SSAValue]:
     return [index for index in op.indices if isinstance(index.type, IndexType) and constant_of(index) is None]
-
-
-def rows_of_another(op: Operation) -> None:
-    """Wait for the rows of the first table, not of the one whose rows are read."""
-    assert isinstance(op, counters.WaitOp)
-    assert op.rows is not None
-    table = op.rows.owner
-    assert isinstance(table, access.LoadOp)
-    copy = table.clone()
-    copy.location = table.location
-    before(op, [copy])
-    first_entry(copy)
-    op.operands[list(op.operands).index(op.rows)] = copy.result
-
-
-def has_other_rows(op: Operation) -> bool:
-    """Whether a wait is for the rows of a table that is one of several."""
-    assert isinstance(op, counters.WaitOp)
-    table = op.rows.owner if op.rows is not None else None
-    return isinstance(table, access.LoadOp) and is_one_of_several(table)
-
-
-def foreign_rows(op: Operation) -> None:
-    """Wait for the rows of other ranks alone."""
-    assert isinstance(op, counters.WaitOp)
-    op.foreign = UnitAttr()
-
-
-def waits_for_local_rows(op: Operation) -> bool:
-    assert isinstance(op, counters.WaitOp)
-    return op.rows is not None and op.foreign is None
 
 
 def whole_list(op: Operation) -> None:

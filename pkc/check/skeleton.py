@@ -19,10 +19,10 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole
-from pkc.dialect import access, blocks, coordinates, counters, program, roles
+from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import BlockType, SignalType, TileType
+from pkc.dialect.types import TileType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.array import Array, reader
@@ -138,7 +138,7 @@ class _RoleEvents(Evaluator):
     def compile(self) -> RoleFunction:
         with self.inside("def run(rank, cta, share, epoch, warp_role):"):
             self.line("out, visits, seen, deferred = warp_role.events, warp_role.visits, 0, []")
-            self.line("begun, turn, awaited = [], 0, set()")
+            self.line("begun, turn = [], 0")
             for number in range(len(self._channels)):
                 self.line(f"acquired{number} = consumed{number} = kept{number} = 0")
             around = self._kernel.body.block
@@ -209,8 +209,6 @@ class _RoleEvents(Evaluator):
                 self._event(ADD, of(self.name(op.rank)), self.name(op.amount), op)
             case counters.RaiseOp():
                 self._event(RAISE, of(self.name(op.rank)), self.name(op.value), op)
-            case counters.WaitOp() if op.rows is not None:
-                self._wait_for_rows(op)
             case counters.WaitOp():
                 self._event(WAIT, of("rank"), self.name(op.count), op)
             case counters.SignalAllOp():
@@ -223,14 +221,6 @@ class _RoleEvents(Evaluator):
                 with self.inside(f"for every in range({self.machine.ranks}):"):
                     self._event(ADD, of("every"), "1", op)
                 self._event(ARRIVED, of("rank"), "0", op)
-
-    def _wait_for_rows(self, op: counters.WaitOp) -> None:
-        """A table says for which counters, and there are no tiles here: for all that it may name, once each."""
-        key = f"({self.constant(op)}, {self.names(op.indices)}, {self.name(op.count)})"
-        with self.inside(f"if {key} not in awaited:"):
-            self.line(f"awaited.add({key})")
-            with self.inside(f"for every in {self.call(Call(finder_of_rows(op, self.machine), op.indices), 'rank')}:"):
-                self._event(WAIT, "every", self.name(op.count), op)
 
     def _channel(self, op: Any) -> None:
         channel = roles.channel_of(op.channel)
@@ -322,19 +312,3 @@ def _finder(op: counters.CounterOp, machine: Machine) -> Callable[..., Counter]:
         return found
 
     return find
-
-
-def finder_of_rows(op: counters.WaitOp, machine: Machine) -> Callable[[int, tuple[int, ...]], list[Counter]]:
-    """What finds all counters of a rank that a wait for the rows of a table may be for."""
-    assert isinstance(op.signal.type, SignalType)
-    kind = op.signal.type.extents[0]
-    assert isinstance(kind, BlockType)
-    find, of = _finder(op, machine), (machine.size(kind.of), machine.ranks)
-    listed = (blocks.sharded_block(*of, kind.extent, index) for index in range(blocks.sharded_count(*of, kind.extent)))
-    numbers = [(blocks.number(*of, kind.extent, block.start), blocks.owner(*of, block.start)) for block in listed]
-
-    def find_all(rank: int, indices: tuple[int, ...]) -> list[Counter]:
-        named = (number for number, owner in numbers if op.foreign is None or owner != rank)
-        return [find(rank, rank, (number, *indices)) for number in named]
-
-    return find_all

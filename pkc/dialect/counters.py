@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from enum import auto
 
-from xdsl.dialects.builtin import IndexType, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -14,7 +14,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    opt_prop_def,
     traits_def,
     var_operand_def,
 )
@@ -23,7 +22,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from pkc.dialect.effects import OrdersMemory
 from pkc.dialect.program import verify_indices
-from pkc.dialect.types import BlockType, SignalType, TileType
+from pkc.dialect.types import SignalType
 
 ORDER = "order"
 """On a signal of a kernel whose memory order is explicit (`FENCED`): one of `Order`."""
@@ -132,43 +131,14 @@ EARLIER = "earlier"
 
 @irdl_op_definition
 class WaitOp(CounterOp):
-    """Waits until this rank's counter is at least `count`; later reads see what was written before the signals.
-
-    With `rows`, a table of positions of the dimension whose blocks have counters, first among the indices, these are
-    the counters of the blocks that its entries are in; an entry that is no position has none, with `foreign` nor has
-    one whose block is in this rank's shard.
-    """
+    """Waits until this rank's counter is at least `count`; later reads see what was written before the signals."""
 
     name = "pk.wait"
     count = operand_def(IndexType())
-    rows = opt_operand_def(TileType)
-    foreign = opt_prop_def(UnitAttr)
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$signal `[` $indices `]` (`rows` (`foreign` $foreign^)? $rows^ `:` type($rows))? `for` $count attr-dict"
-        " `:` type($signal)"
-    )
+    assembly_format = "$signal `[` $indices `]` `for` $count attr-dict `:` type($signal)"
 
-    def __init__(
-        self,
-        signal: SSAValue,
-        indices: Sequence[SSAValue],
-        count: SSAValue | Operation,
-        rows: SSAValue | None = None,
-        *,
-        foreign: bool = False,
-    ) -> None:
-        properties = {"foreign": UnitAttr() if foreign else None}
-        super().__init__(operands=[count, rows, signal, indices], properties=properties)
-
-    def verify_(self) -> None:
-        if self.rows is None:
-            super().verify_()
-            return
-        assert isinstance(self.signal.type, SignalType) and isinstance(self.rows.type, TileType)
-        verify_indices(self.signal.type, self.indices, first=1)
-        if self.rows.type.rank != 1 or not isinstance(self.signal.type.extents[0], BlockType):
-            raise VerifyException("`rows` has one axis, and the first dimension of the counters is one of blocks")
+    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue], count: SSAValue | Operation) -> None:
+        super().__init__(operands=[count, signal, indices])
 
 
 @irdl_op_definition

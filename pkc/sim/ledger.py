@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.counters import EARLIER, CounterOp, WaitOp
+from pkc.dialect.counters import EARLIER
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.schedule import Counter
@@ -65,7 +65,7 @@ class Ledger:
         last = max((one.launch for sent in self._sent.values() for one in sent), default=0)
         for counter, sent in sorted(self._sent.items(), key=lambda item: item[0]):
             for one in sent:
-                if (one.launch == last and counter.signal in ahead) or _chosen_by_tables(one.op):
+                if one.launch == last and counter.signal in ahead:
                     continue
                 if not one.raised and (counter._replace(rank=0), one.launch) not in waited:
                     wait = _Awaited(counter, one.launch, 0, one.op)
@@ -73,12 +73,6 @@ class Ledger:
 
     def _until(self, counter: Counter, launch: int) -> list[_Sent]:
         return [one for one in self._sent.get(counter, ()) if one.launch <= launch]
-
-
-def _chosen_by_tables(signal: Operation) -> bool:
-    """Whether waits for the counters of a signal are for the rows that tables name: there may be none in a block."""
-    uses = signal.signal.uses if isinstance(signal, CounterOp) else ()
-    return any(isinstance(use.operation, WaitOp) and use.operation.rows is not None for use in uses)
 
 
 def _left_over(op: Operation, wait: _Awaited, total: int, problem: str, also: tuple[Label, ...] = ()) -> PkcError:

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import counters
-from pkc.dialect.blocks import number_of_row
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.ranges import I32
-from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors
@@ -95,22 +92,7 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
         if machine.memory.unread is not None and counters.EARLIER in op.attributes:
             machine.memory.unread.emptied(frame.rank)
 
-    if op.rows is None:
-        return Call(wait, op.indices, op.count)
-    assert isinstance(op.signal.type, SignalType)
-    kind = op.signal.type.extents[0]
-    assert isinstance(kind, BlockType)
-    extent = machine.size(kind.of)
-    shard = max(-(-extent // machine.ranks), 1)
-
-    def wait_for_rows(frame: Frame, indices: tuple[int, ...], count: int, rows: Any) -> None:
-        named = {int(row) for row in np.asarray(rows).reshape(-1) if 0 <= row < extent}
-        if op.foreign is not None:
-            named = {row for row in named if row // shard != frame.rank}
-        for number in sorted({number_of_row(extent, machine.ranks, kind.extent, row) for row in named}):
-            wait(frame, (number, *indices), count)
-
-    return Call(wait_for_rows, op.indices, op.count, op.rows)
+    return Call(wait, op.indices, op.count)
 
 
 def _barrier(op: counters.BarrierOp, machine: Machine) -> Call:

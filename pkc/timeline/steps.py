@@ -17,7 +17,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.check.skeleton import finder_of_rows
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, copies, counters, fences, program, roles
 from pkc.dialect.deferred import SendDeferredOp
@@ -277,9 +276,6 @@ class _Steps(Evaluator):
 
     def _counter(self, op: Any) -> None:
         name = self.constant(self.machine.names[op.signal])
-        if isinstance(op, counters.WaitOp) and op.rows is not None:
-            self._wait_for_rows(op)
-            return
         indices = self.names(op.indices)
         match op:
             case counters.SignalOp():
@@ -298,11 +294,6 @@ class _Steps(Evaluator):
                 with self.inside(f"for every in range({self._ranks}):"):
                     self._step(SIGNAL, op, f"({name}, every, {indices})", "1")
                 self._step(WAIT, op, f"({name}, rank, {indices})", f"{self._ranks}")
-
-    def _wait_for_rows(self, op: counters.WaitOp) -> None:
-        """A table says for which counters, and there are no tiles here: for all that it may name."""
-        with self.inside(f"for every in {self.call(Call(finder_of_rows(op, self.machine), op.indices), 'rank')}:"):
-            self._step(WAIT, op, "every", self.name(op.count))
 
     # Tasks
 

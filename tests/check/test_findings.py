@@ -220,41 +220,16 @@ def test_a_dropped_wait_is_found(ranks: int) -> None:
     )
 
 
-TABLES = {"T": 600, "H": 128, "E": 2, "P": 300, "N": 256}
-
-
-def wait_for_rows(broken: KernelOp) -> counters.WaitOp:
-    return next(op for op in broken.walk() if isinstance(op, counters.WaitOp) and op.rows is not None)
-
-
-@pytest.mark.parametrize(
-    ("bound", "most", "code"),
-    [(arith.MinSIOp, 1, "PK482"), (arith.MaxSIOp, 1, None), (arith.MaxSIOp, 99, "PK481")],
-)
-def test_a_wait_for_rows_is_for_what_their_blocks_get(
-    bound: type[arith.MinSIOp | arith.MaxSIOp], most: int, code: str | None
-) -> None:
+@pytest.mark.parametrize(("more", "codes"), [(0, []), (1, ["PK471"]), (-1, ["PK471"])])
+def test_a_wait_for_all_rows_counts_those_of_other_ranks_for_all_sizes(more: int, codes: list[str]) -> None:
     broken = kernel("moe_dispatch_gemm")
-    wait = wait_for_rows(broken)
-    number = constant(most)
-    bounded = bound(wait.count, number.result)
-    insert(wait, number, bounded)
-    wait.operands = [bounded.result if operand is wait.count else operand for operand in wait.operands]
-    found = check_statically(broken, ranks=3, dims=TABLES)
-    assert not found.undecided
-    assert [finding.code for finding in found.findings] == ([code] if code else [])
-
-
-def test_who_waits_for_rows_and_never_does() -> None:
-    broken = kernel("moe_dispatch_gemm")
-    wait = wait_for_rows(broken)
-    wait.detach()
-    wait.erase()
-    found = check_statically(broken, ranks=3, dims=TABLES).findings
-    # The first block of another rank begins at row 200: a whole block and a shard are before it. It has two tiles.
-    assert [str(finding).splitlines()[0] for finding in found] == [
-        "error[PK483]: nobody waits for `X.ready[2]` of rank 0, which gets 2 signals"
-    ]
+    wait = next(op for op in broken.walk() if isinstance(op, counters.WaitOp) and op.signal.name_hint == "X_ready")
+    number = constant(more)
+    total = arith.AddiOp(wait.count, number.result)
+    insert(wait, number, total)
+    wait.operands = [total.result if operand is wait.count else operand for operand in wait.operands]
+    assert [finding.code for finding in count_findings(broken)] == codes
+    assert all(each.shown for each in counted(broken) if each.wait is wait) == (not codes)
 
 
 @pytest.mark.parametrize(("factor", "codes"), [(1, []), (2, ["PK471"])])

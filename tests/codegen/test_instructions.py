@@ -329,11 +329,13 @@ def test_so_it_is_by_a_guarded_wait(count: int, values: list[int], looks: int) -
 
 
 @pytest.mark.parametrize("name", ["spin_guarded", "spin_guarded_in_task"])
-@pytest.mark.parametrize(("stop", "why", "loads"), [(0, 1, 5 * (LOOKS + 2) + 2), (1, 2, LOOKS + 3)], ids=["late", "others"])
+@pytest.mark.parametrize(
+    ("stop", "why", "loads"), [(0, 1, 5 * (LOOKS + 2) + 2), (1, 2, LOOKS + 3)], ids=["late", "others"]
+)
 def test_a_guarded_wait_gives_up(stop: int, why: int, loads: int, name: str) -> None:
-    """It looks at the clock and the alarm, and its limit if that is not raised, once in `LOOKS` looks, a millisecond after
-    the last time here, and waits 3; then warp 2 of CTA 1 looks a last time at counter and alarm, says that it waits at
-    place 7, in task 9, for a count of 5, and raises the alarm."""
+    """It looks at the clock and the alarm, and its limit if that is not raised, once in `LOOKS` looks, a millisecond
+    after the last time here, and waits 3; then warp 2 of CTA 1 looks a last time at counter and alarm, says that it
+    waits at place 7, in task 9, for a count of 5, and raises the alarm."""
     thread = _waiting(stop, name=name)
     assert [thread.word(128 + 32 * 5 + 4 * word) for word in range(8)] == [why, 7, 9, 4, 5, BASE % WRAPS, 0, 0]
     assert thread.word(64) == 1

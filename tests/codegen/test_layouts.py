@@ -31,7 +31,7 @@ from pkc.remarks import collecting
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
-from tests.codegen.threads import _DOES, FETCHING, ORDER, SHARES, Cta, Memory, swizzled, warps
+from tests.codegen.threads import FETCHING, ORDER, SHARES, Cta, Memory, swizzled, warps
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.sweeps import sweep
 
@@ -451,26 +451,6 @@ def test_rows_of_a_table(way: str, table: str, case: int) -> None:
             for each in range(lists):
                 np.testing.assert_array_equal(found[e, :length, each], rows)
             assert np.isnan(found[e, length:]).all()
-
-
-def test_rows_of_this_rank_are_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody fetches them: a table that names them alone waits for as much as one that names no rows."""
-    awaited: list[int] = []
-    for name in ("spin", "spin_guarded", "spin_guarded_in_task"):
-        monkeypatch.setitem(_DOES, name, lambda thread, address, *_: awaited.append(address))
-    text = BY_TABLE.format(pairs="", kind="f32", layout=".shard(0)", columns=16, table="rows[e, p]")
-    sizes = {"E": 1, "P": 16, "T": 9, "H": 16, "L": 2}
-
-    def waits(first_row: int, step: int) -> list[int]:
-        awaited.clear()
-        rows = np.stack([np.full((1, 16), first_row + step * rank) for rank in range(3)])
-        inputs = {"counts": [(16,)] * 3, "rows": rows, "X": padded(numbered(9, 16), 3)}
-        run(text, 3, 24, sizes, schedule={"overlap": "inter_sm"}, order=FETCHING, **inputs)
-        return sorted(awaited)
-
-    none, own, foreign = waits(-1, 0), waits(0, 3), waits(0, 0)
-    assert own == none
-    assert len(foreign) > len(none)
 
 
 TO_ROWS = """\

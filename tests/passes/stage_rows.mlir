@@ -1,14 +1,20 @@
 // Arrays of other ranks whose rows tables name: a buffer with a place for each row, filled block by block.
 // RUN: pkc-opt %s -p pk-attach-target,pk-plan-overlap,pk-stage-rows --split-input-file --verify-diagnostics | filecheck %s
 
-// One tile of rows and columns at a time, from this rank's on when tasks are ordered; a reader waits for its rows' blocks.
+// One tile of rows and columns at a time, from this rank's on when tasks are ordered; a reader waits for all of them.
 // CHECK-LABEL: pk.kernel @dispatch
 // CHECK-SAME: %X_fetched: !pk.private<[T, H], bf16> {pk.name = "X.fetched", pk.scratch}
-// CHECK-SAME: %X_ready: !pk.signal<[T by 32]> {pk.name = "X.ready"}
-// CHECK: pk.tasks (%e, 
+// CHECK-SAME: %X_ready: !pk.signal<[1]> {pk.name = "X.ready"}
+// CHECK: %[[RANK:.*]] = pk.rank
+// CHECK-NEXT: %[[ALL:.*]] = pk.block_count <T by 32> sharded
+// CHECK-NEXT: %[[OWN:.*]] = pk.block_count <T by 32> of %[[RANK]] sharded
+// CHECK: %[[OTHERS:.*]] = arith.subi %[[ALL]], %[[OWN]]
+// CHECK-NEXT: %[[COLUMNS:.*]] = pk.block_count <H by 16>
+// CHECK: %[[COUNT:.*]] = arith.muli {{.*}}, %[[COLUMNS]]
+// CHECK-NEXT: pk.wait %X_ready[%{{.*}}] for %[[COUNT]] : !pk.signal<[1]>
+// CHECK-NEXT: pk.tasks (%e, 
 // CHECK: %[[ROWS:.*]] = pk.load %rows[
-// CHECK: pk.wait %X_ready[] rows foreign %[[ROWS]] : !pk.tile<32xi32> for %[[COUNT:.*]] : !pk.signal<[T by 32]>
-// CHECK-NEXT: scf.for
+// CHECK-NOT: pk.wait
 // CHECK: pk.gather %X_fetched local %X : !pk.pgl<[T, H], bf16, shard 0> rows %[[ROWS]][%k : !pk.block<H by 16>] : !pk.private<[T, H], bf16>
 // CHECK: pk.role communicator {
 // CHECK: %[[BLOCKS:.*]] = pk.block_count <T by 32> sharded
@@ -19,7 +25,7 @@
 // CHECK: scf.if %[[FOREIGN]] {
 // CHECK: %[[TILE:.*]] = pk.load %X[
 // CHECK-NEXT: pk.store %[[TILE]], %X_fetched[
-// CHECK: pk.signal %X_ready at
+// CHECK: pk.signal %X_ready at %{{.*}}[%{{.*}}] by %{{.*}} : !pk.signal<[1]>
 pk.kernel @dispatch(%X: !pk.pgl<[T, H], bf16, shard 0> {pk.name = "X"}, %rows: !pk.private<[E, P], i32> {pk.name = "rows"}, %Y: !pk.private<[E, P, H], bf16> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "E"
   %1 = pk.block_count <P by 32>
@@ -40,9 +46,10 @@ pk.kernel @dispatch(%X: !pk.pgl<[T, H], bf16, shard 0> {pk.name = "X"}, %rows: !
 
 // -----
 
-// Copy engines take whole rows, a block of them at a time, and raise its counter.
+// Copy engines take whole rows, a block of them at a time, and raise the counter behind the last.
 // CHECK-LABEL: pk.kernel @by_engines
-// CHECK: pk.wait %X_ready[] rows foreign %rows_{{[0-9]+}} : !pk.tile<32xi32> for
+// CHECK: pk.wait %X_ready[%{{.*}}] for %{{.*}} : !pk.signal<[1]>
+// CHECK-NEXT: pk.tasks (%e, 
 // CHECK: pk.role copy_engine {
 // CHECK: pk.tasks (%{{[0-9]+}}) in
 // CHECK: pk.copy %X[%[[ROWS:.*]] : !pk.block<T by 32>] along [0] to %X_fetched[%[[ROWS]] : !pk.block<T by 32>] along [0]

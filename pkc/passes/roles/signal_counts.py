@@ -129,7 +129,7 @@ def _sent(signals: list[SignalOp | SignalAllOp], wait: WaitOp) -> Polynomial | N
     total, launches = Polynomial.constant(0), _launches(signals, wait)
     for op in signals:
         each = _each_launch(op)
-        if each is None or (_is_foreign(op) and wait.foreign is None):
+        if each is None:
             return None
         total += each
     return None if launches is None else total * launches
@@ -159,17 +159,15 @@ def _is_turn(op: SignalOp | SignalAllOp | WaitOp, *, of_last: bool) -> bool:
     return isinstance(launch, arith.SubiOp) and isinstance(launch.lhs.owner, EpochOp) and is_constant(launch.rhs, 1)
 
 
-def _is_foreign(op: SignalOp | SignalAllOp) -> bool:
-    """Whether a signal stands in the branch for blocks of other ranks, and is for the counter of the block."""
+def _foreign_block(op: SignalOp | SignalAllOp) -> SSAValue | None:
+    """The block for which a signal is sent if another rank has it, by the branch that it stands in."""
     branch = op.parent_op()
     condition = branch.cond.owner if isinstance(branch, scf.IfOp) else None
     if not isinstance(branch, scf.IfOp) or not isinstance(condition, arith.CmpiOp):
-        return False
+        return None
     owner, rank = condition.lhs.owner, condition.rhs.owner
     foreign = condition.predicate.value.data == _NOT_EQUAL and op.parent is branch.true_region.block
-    if not foreign or not isinstance(owner, OwnerOp) or not isinstance(rank, RankOp):
-        return False
-    return any(isinstance(at.owner, BlockNumberOp) and at.owner.block is owner.block for at in op.indices)
+    return owner.block if foreign and isinstance(owner, OwnerOp) and isinstance(rank, RankOp) else None
 
 
 def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
@@ -177,25 +175,31 @@ def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
     total = polynomial(op.amount)
     tasks: TasksOp | None = None
     owned: Polynomial | None = None
+    foreign = _foreign_block(op)
     for parent in ancestors(op):
-        if isinstance(parent, scf.IfOp) and parent is op.parent_op() and _is_foreign(op):
-            continue
+        if isinstance(parent, scf.IfOp) and parent is op.parent_op() and foreign is not None:
+            continue  # until its blocks are counted
         if isinstance(parent, scf.IfOp) or (isinstance(parent, TasksOp) and PER_CTA not in parent.attributes):
             return None
         if isinstance(parent, scf.ForOp) and not _counts_from_zero(parent):
             return None
         tasks = parent if isinstance(parent, TasksOp) else tasks
         for index, count in _indices(parent):
+            others = foreign is not None and _is_of_all_shards(_list_of(foreign, index, count))
             if _names_counter(op, index, count):
+                if others:
+                    return None  # counters of this rank's blocks get none
                 continue
             blocks = _names_owner(op, index, count)
             if blocks is not None:
                 owned = blocks
                 continue
             factor = None if index in _deciding(op) else polynomial(count)
+            if factor is not None and foreign is not None and others:
+                factor, foreign = factor - blocks_of_this_rank(block_type(foreign)), None
             total = None if total is None or factor is None else total * factor
     role = role_around(op)
-    if total is None or role is None:
+    if total is None or role is None or foreign is not None:
         return None
     if tasks is None:
         total *= Polynomial.of(f"ctas of {role.role.data}")
@@ -253,9 +257,12 @@ def _names_owner(op: SignalOp | SignalAllOp, index: BlockArgument, count: SSAVal
     if not isinstance(op, SignalOp) or not isinstance(op.rank.owner, OwnerOp):
         return None
     block = _list_of(op.rank.owner.block, index, count)
-    if block is None or block.sharded is None or block.shard is not None:
-        return None
-    return blocks_of_this_rank(block_type(block.result))
+    return blocks_of_this_rank(block_type(block.result)) if block is not None and _is_of_all_shards(block) else None
+
+
+def _is_of_all_shards(block: BlockOp | None) -> bool:
+    """Whether a block is of a list that goes through all shards, one after the other."""
+    return block is not None and block.sharded is not None and block.shard is None
 
 
 def _list_of(block: SSAValue, index: BlockArgument, count: SSAValue) -> BlockOp | None:

@@ -8,17 +8,17 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import BlockCountOp, BlockNumberOp, BlockOp, OwnerOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, OwnerOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
 from pkc.dialect.program import COMM_SMS, IN_ORDER, RASTER, KernelOp, TasksOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, PrivateType, SignalType
 from pkc.location import describe
+from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.build import add_parameter, add_role, append, before, constant, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import close_loops
-from pkc.passes.roles.fetches import await_before
 from pkc.passes.roles.plan_fetch import FetchPlan
 from pkc.passes.roles.remote_accesses import array_name, planned, remote_reads, shard_of
 from pkc.remarks import missed
@@ -30,9 +30,10 @@ class StageRows(KernelPass):
     array, so that a row which several tasks or several tables name crosses the link once.
 
     A communicator, or copy engines, copy all rows of other ranks, whether a table names them or not: which ones are
-    needed is known when the kernel runs, and where many tables name rows, nearly all are. Rows have a counter for each
-    block of as many as a gathered tile has. A reader waits for the blocks of the rows that its table names; this rank's
-    rows are read where they are.
+    needed is known when the kernel runs, and where many tables name rows, nearly all are. So readers wait for all of
+    them, once, before their tasks; this rank's rows are read where they are. With waits of each task for its own rows
+    CTAs were apart from the first task on, and tasks that share the other operand of a matmul, which are next to each
+    other, read that again from memory: a dispatch of 8192 tokens to 256 experts on 2 GPUs took 3.2 ms instead of 2.2.
 
     Before:
 
@@ -45,11 +46,11 @@ class StageRows(KernelPass):
             scf.if %foreign {
               %x = pk.load %X[%t, %k : ...] : !pk.pgl<[T, H], bf16, shard 0> -> !pk.tile<128x64xbf16>
               pk.store %x, %X_fetched[%t, %k : ...] : !pk.tile<128x64xbf16>, !pk.private<[T, H], bf16>
-              pk.signal %X_ready at %rank[%number] by %one : !pk.signal<[T by 128]>
+              pk.signal %X_ready at %rank[%zero] by %one : !pk.signal<[1]>
         pk.role consumer {
-          ...
-            pk.wait %X_ready[] rows foreign %rows for %columns : !pk.signal<[T by 128]>
-            ...
+          %foreign = arith.subi %blocks, %own
+          pk.wait %X_ready[%zero] for %foreign_times_columns : !pk.signal<[1]>
+          pk.tasks ... {
             %x = pk.gather %X_fetched local %X rows %rows[%k : ...] : !pk.private<[T, H], bf16>, ...
     """
 
@@ -96,28 +97,37 @@ class _Staged:
         self._by_engines = planned(op) == "copy_engine"
         buffer = PrivateType(array.dimensions, array.element_type)
         self._buffer = add_parameter(kernel, f"{name}.fetched", buffer, op.location)
-        self._ready = add_parameter(kernel, f"{name}.ready", SignalType([self._rows]), op.location)
+        self._ready = add_parameter(kernel, f"{name}.ready", SignalType([1]), op.location)
+        self._waiting: set[Operation] = set()
+        """Tasks before which there is a wait."""
         self._fill(kernel, op)
 
     def suits(self, op: GatherOp) -> bool:
         return tile_type(op.result).shape[0] == self._rows.extent and [*map(_kind, op.indices)] == self._columns
 
     def read(self, op: GatherOp) -> None:
-        """Wait for the rows of a table as early as it is known, and gather them from the buffer."""
-        anchor = await_before(op, [op.rows])
-        counts: list[Operation] = [constant(1)]
-        if not self._by_engines:
-            counts += [BlockCountOp(kind) for kind in self._columns]
-        multiply, count = product_ops([each.results[0] for each in counts])
-        waits = [other.operation for other in op.rows.uses if isinstance(other.operation, WaitOp)]
-        if not any(wait.signal is self._ready and wait.next_op is anchor for wait in waits):
-            before(anchor, [*counts, *multiply, WaitOp(self._ready, (), count, op.rows, foreign=True)])
+        """Wait for all rows before the first task, and gather them from the buffer."""
+        tasks = [parent for parent in ancestors(op) if isinstance(parent, TasksOp)][-1]
+        if tasks not in self._waiting:
+            self._waiting.add(tasks)
+            self._await(tasks)
         made = GatherOp(self._buffer, op.rows, list(op.indices), local=op.array)
         before(op, [made])
         made.result.name_hint = op.result.name_hint
         op.result.replace_all_uses_with(made.result)
         op.detach()
         op.erase()
+
+    def _await(self, tasks: TasksOp) -> None:
+        zero, rank = constant(0), RankOp()
+        counts: list[Operation] = [constant(1)]
+        ops: list[Operation] = []
+        if not self._by_engines:
+            all_blocks, own = (BlockCountOp(self._rows, shard=of, sharded=True) for of in (None, rank.result))
+            counts = [arith.SubiOp(all_blocks.result, own.result), *(BlockCountOp(kind) for kind in self._columns)]
+            ops = [rank, all_blocks, own]
+        multiply, count = product_ops([each.results[0] for each in counts])
+        before(tasks, [zero, *ops, *counts, *multiply, WaitOp(self._ready, (zero.result,), count)])
 
     def _fill(self, kernel: KernelOp, op: GatherOp) -> None:
         """A role that goes through the blocks of other ranks: of rows for copy engines, else of rows and columns."""
@@ -145,9 +155,10 @@ class _Staged:
             ]
             tile = append(inner, LoadOp(op.array, [rows, *others]), location)
             append(inner, StoreOp(tile.result, self._buffer, [rows, *others]), location)
-        number, one = append(inner, BlockNumberOp(rows), location), append(inner, constant(1), location)
-        announce = RaiseOp if self._by_engines else SignalOp
-        append(inner, announce(self._ready, (number.result,), rank, one), location)
+        announced, announce = (role, RaiseOp) if self._by_engines else (inner, SignalOp)
+        zero, one, here = constant(0), constant(1), RankOp()
+        for made in (zero, one, here, announce(self._ready, (zero.result,), here, one)):
+            append(announced, made, location)
         close_loops(role)
 
 
@@ -161,16 +172,14 @@ def explain_rows(module: ModuleOp) -> list[FetchPlan]:
     found: list[FetchPlan] = []
     for kernel in (op for op in module.ops if isinstance(op, KernelOp)):
         sms = kernel.scheduled_number(COMM_SMS)
-        for argument in kernel.body.block.args:
-            users = [use.operation for use in argument.uses]
-            if not any(isinstance(op, WaitOp) and op.rows is not None for op in users):
-                continue
-            (signal,) = (op for op in users if isinstance(op, SignalOp | RaiseOp))
-            assert signal.parent is not None
-            (copy,) = (op for op in signal.parent.ops if isinstance(op, LoadOp | CopyOp))
-            array, engines = (copy.source, True) if isinstance(copy, CopyOp) else (copy.array, False)
+        gathers = [op for op in kernel.walk() if isinstance(op, GatherOp) and op.local is not None]
+        for buffer in dict.fromkeys(op.array for op in gathers):
+            (fill,) = (use.operation for use in buffer.uses if isinstance(use.operation, StoreOp | CopyOp))
+            engines = isinstance(fill, CopyOp)
+            (array,) = {op.local for op in gathers if op.array is buffer}
+            assert array is not None
             by = "copy engines" if engines else "one CTA" if sms == 1 else f"{sms} CTAs" if sms else "all CTAs"
             again, loops = array_type(array).rank - 1, None if engines else 0
-            place, names = describe(signal.location), (array_name(array),)
+            place, names = describe(fill.location), (array_name(array),)
             found.append(FetchPlan(place, names, by, pushed=False, loops=loops, group=0, again=again, local=True))
     return found

@@ -28,7 +28,7 @@ def sent_to(wait: WaitOp) -> tuple[Polynomial | None, Polynomial | None]:
     has is then what a polynomial calls "of this rank".
     """
     users = [use.operation for use in wait.signal.uses]
-    if wait.rows is not None or not all(isinstance(op, SignalOp | SignalAllOp | WaitOp | ResetOp) for op in users):
+    if not all(isinstance(op, SignalOp | SignalAllOp | WaitOp | ResetOp) for op in users):
         return None, None
     senders = [place for place in wait.indices if _is_a_rank(place)]
     if len(senders) > 1 or any(place not in senders and constant_of(place) is None for place in wait.indices):

@@ -98,11 +98,11 @@ GUARDED_LOOKS = 1 << 14
 def guarded(look: str, done: str, alarm: str, say: str = "") -> str:
     """Look until it is done, which leaves the loop or the function, as long as the alarm allows; else raise that.
 
-    The alarm and the clock are looked at once in 16384 looks, a few milliseconds: the alarm is in the memory of the host,
-    where thousands of threads that look once in 1024 looks leave nobody else, copy engines among them, a turn (a mixture
-    of experts on 2 GPUs took 13 to 200 ms instead of 9). What this needs at once, loops around it have to leave, so
-    it needs little: a millisecond is taken for 2^20 ns, so that 32 bits have the time; no looks are counted while the
-    clock is looked at; words of the alarm are read one by one, and again for a report.
+    The alarm and the clock are looked at once in 16384 looks, a few milliseconds. The alarm is in the memory of the
+    host, where thousands of threads that look once in 1024 looks leave nobody else, copy engines among them, a turn: a
+    mixture of experts on 2 GPUs took 13 to 200 ms instead of 9. What this needs at once, loops around it have to leave,
+    so it needs little: a millisecond is taken for 2^20 ns, so that 32 bits have the time; no looks are counted while
+    the clock is looked at; words of the alarm are read one by one, and again for a report.
     """
     return (
         f"unsigned s, now, limit, first = 0; for (unsigned n = {GUARDED_LOOKS};;) {{ {look} {done} if (--n) continue;"

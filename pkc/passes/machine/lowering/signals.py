@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -12,9 +11,7 @@ from pkc.dialect.counters import Order, RaiseOp, ResetOp, SignalAllOp, SignalOp,
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.program import packed
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, SignalType
-from pkc.passes.machine.lowering import tables
 from pkc.passes.machine.lowering.context import Queue, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -126,9 +123,6 @@ def await_(role: WarpRole, op: WaitOp) -> None:
     if packed(op):
         return  # the loads of the packets wait
     emit = role.emit
-    if op.rows is not None:
-        _await_rows(role, op, op.rows)
-        return
     address = _address(role, op.signal, _known(role, op.indices), role.rank)
     if role.threads.one:
         _spin(role, op, address)
@@ -136,27 +130,6 @@ def await_(role: WarpRole, op: WaitOp) -> None:
     with emit.when(emit.compare("eq", role.threads.lane, 0)):
         _spin(role, op, address)
     emit.do("sync_warp")
-
-
-def _await_rows(role: WarpRole, op: WaitOp, rows: SSAValue) -> None:
-    """Wait for the counters of the blocks that the rows of a table are in: each thread for some rows, then all."""
-    emit, dims, kind = role.emit, role.dims, op.signal.type
-    assert isinstance(kind, SignalType)
-    block = kind.extents[0]
-    assert isinstance(block, BlockType)
-    first = emit.minus(role.threads.thread, role.threads.start)
-    with emit.loop(first, tile_type(rows).shape[0], role.threads.count) as number:
-        row = tables.row_of(role, rows, [number])
-        exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, dims.extent(block.of)))
-        at = dims.at(block.of, row, split=True)
-        if op.foreign is not None:
-            assert at.shard is not None
-            exists = emit.both(exists, emit.compare("ne", at.shard, role.rank))
-        with emit.when(exists):
-            inside = emit.minus(at.local, emit.modulo(at.local, block.extent))
-            place = dims.number(replace(at, extent=block.extent, local=inside))
-            _spin(role, op, _address(role, op.signal, [place, *_known(role, op.indices)], role.rank))
-    _gather(role)
 
 
 def _spin(role: WarpRole, op: WaitOp, address: SSAValue) -> None:
