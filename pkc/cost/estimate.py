@@ -171,7 +171,7 @@ class _Estimator:
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
             # A storer sends the next contribution after the last one has arrived and is announced.
-            link += phase.tasks / self._sms * rates.announce
+            link += phase.tasks / self._sms * rates.announce * self._to_others(phase)
         # The results of the last tasks are sent after these, and none before the first tasks have ended.
         active = min(phase.tasks, self._sms)
         main = max(main + active / phase.tasks * link, task + link)
@@ -341,6 +341,12 @@ class _Estimator:
         """Bytes that the tasks of a phase send."""
         each = sum(iteration.times * store.sent for iteration in phase.iterations for store in iteration.stores)
         return phase.tasks * each
+
+    def _to_others(self, phase: Phase) -> float:
+        """The share of the contributions to sums that leave this rank: in one shot all do."""
+        summed = [store for store in _stores(phase) if store.summed]
+        one_shot = not summed or any(store.shots == 1 for store in summed)
+        return 1.0 if one_shot else (self._ranks - 1) / self._ranks
 
     def _written(self, phase: Phase) -> float:
         """Bytes that the tasks of a phase store."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from dataclasses import replace
@@ -180,3 +181,20 @@ def test_streams_are_limited_by_power_by_lines_and_by_waits() -> None:
 def test_nothing_to_do_takes_a_launch() -> None:
     found = estimate(work("gemm", 1, {"M": 0, "N": 256, "K": 64}), 1, TARGET)
     assert (found.tasks, found.total) == (0, H200.launch)
+
+
+COLLECTIVES = DATA.parent / "results" / "schedules" / "collectives_h100_x2.json"
+
+
+@pytest.mark.parametrize("size", ["1024x2048", "2048x4096"])
+def test_an_all_reduce_takes_two_shots_where_these_are_faster(size: str) -> None:
+    """A rank announces what it sends: in two shots that is not what it adds up itself. What seems best takes at most
+    1.15 times as long as the best that was measured; without that 1.34 times at the smaller size."""
+    rows, columns = map(int, size.split("x"))
+    found: list[tuple[float, float]] = []
+    for schedule, us in json.loads(COLLECTIVES.read_text(encoding="utf-8"))["us"]["all_reduce"][size].items():
+        options = dict(pair.split("=") for pair in schedule.split(",") if "=" in pair)
+        if options.get("tile_M") in ("64", "128") and options["packets"] == "false":
+            found.append((estimate(work("all_reduce", 2, {"M": rows, "N": columns}, **options), 2, TARGET).total, us))
+    assert len(found) >= 10
+    assert min(found)[1] <= 1.15 * min(us for _, us in found)
