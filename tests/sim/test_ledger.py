@@ -7,12 +7,9 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.counters import SignalOp, WaitOp
 from pkc.location import Source
-from pkc.passes.roles.written_counts import sent_to
 from pkc.sim.ledger import Ledger
 from pkc.sim.schedule import Counter
-from tests.sim.helpers import parse
 
 SOURCE = Source("ledger.pk", "signal(ready.at(r)[0])\nwait(ready[0], 2)\n").remember()
 HERE, THERE = Counter(0, "ready", (0,)), Counter(1, "ready", (0,))
@@ -79,27 +76,3 @@ def test_nobody_waits() -> None:
         ledger((HERE, 1, 1), (HERE, 1, 2), awaited=((HERE, 1, 1),)).check()
     (found,) = error.value.diagnostics
     assert found.fill(found.title) == "`ready[0]` of rank 0 reaches 2 in launch 2, and nobody waits for it"
-
-
-TABLE = """
-pk.kernel @table(%rows: !pk.private<[P], i32> {pk.name = "rows"}, %ready: !pk.signal<[T by 128]> {pk.name = "ready"}) {
-  %zero = arith.constant 0 : index
-  %one = arith.constant 1 : index
-  %rank = pk.rank
-  %p = pk.block[%zero] : !pk.block<P by 16>
-  %table = pk.load %rows[%p : !pk.block<P by 16>] : !pk.private<[P], i32> -> !pk.tile<16xi32>
-  pk.wait %ready[] rows %table : !pk.tile<16xi32> for %one : !pk.signal<[T by 128]>
-  pk.signal %ready at %rank[%zero] by %one : !pk.signal<[T by 128]>
-}"""
-
-
-def test_tables_may_name_no_row_of_a_block() -> None:
-    signal = next(op for op in parse(TABLE).walk() if isinstance(op, SignalOp))
-    made = Ledger()
-    made.sent(HERE, 1, 1, signal)
-    made.check()
-
-
-def test_how_many_rows_of_tables_lie_in_a_block_is_not_known() -> None:
-    wait = next(op for op in parse(TABLE).walk() if isinstance(op, WaitOp))
-    assert sent_to(wait) == (None, None)
