@@ -85,6 +85,7 @@ from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.part_axes import PartAxes
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
+from pkc.passes.tile.split_blocks import SplitBlocks
 from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
@@ -99,6 +100,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
     SimplifyArithmetic(),  # equal constants are one value; at this level alone, whose bits the others keep
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
+    SplitBlocks(),  # sums stand behind what they add up; before all that looks at loops
     SplitRows(),  # whole rows have no clips; before all that looks at loops
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
     CollectSums(),  # after sums are lifted: what a task contributes in a loop is one contribution

@@ -420,6 +420,7 @@ ELSEWHERE = {
     "pk-lift-sums": "lift_sums.mlir",
     "pk-split-loops": "test_a_loop_that_is_split_already",
     "pk-order-scatters": "PK510-scatter.pk",
+    "pk-split-blocks": "split_blocks.mlir",
     "pk-split-rows": "split_rows.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",

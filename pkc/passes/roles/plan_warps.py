@@ -354,5 +354,5 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
     rest = (launched - moving * few) // computing // 8 * 8 if computing else 0
     many = min(rest, most)
     if computing and moving:
-        few += (launched - moving * few - computing * rest) // moving // 8 * 8
+        few = min(most, few + (launched - moving * few - computing * many) // moving // 8 * 8)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

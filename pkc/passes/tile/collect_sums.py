@@ -24,9 +24,13 @@ from pkc.passes.program_slices import Known, can_copy, copy_value
 from pkc.passes.tile.lift_sums import unrounded
 from pkc.passes.tile.split_loops import most
 from pkc.remarks import missed
+from pkc.targets.layout import NEIGHBOURS
 
 _TOGETHER = 1024
 """Numbers that are added up at once, where each task contributes one."""
+
+_COLUMNS = 256
+"""The most elements of a row of a whole dimension whose shares one task adds up, so that there are several tasks."""
 
 
 class CollectSums(KernelPass):
@@ -35,7 +39,8 @@ class CollectSums(KernelPass):
 
     A task stores its share in f32, or i32, in memory of its rank, which has a place for each task. A phase behind it
     adds up the shares of each tile, in the order of the tasks, and contributes the sum. So results are bit-equal from
-    run to run. Shares of one number each lie side by side, and are added up as rows.
+    run to run. Shares of one number each lie side by side, and are added up as rows. Rows of a whole dimension are
+    added up in blocks, each by a task.
 
     What is left, for whoever derives roles to refuse, or to add in no order: shares in loops and branches, and tasks
     whose number has no dimension for a bound, or follows from tasks that have other tiles.
@@ -177,13 +182,19 @@ def _store(kernel: KernelOp, shares: _Shares, number: int) -> SSAValue:
 def _add_up(found: Sequence[_Shares], memories: Sequence[SSAValue]) -> None:
     """Tasks, one for each tile, that add up its shares, of one statement after the other, and contribute the sum."""
     first, last = found[0], found[-1]
-    op = first.op
-    kind = TileType(tile_type(op.tile).shape, array_type(memories[0]).element_type)
+    op, columns = first.op, _columns(first.op)
+    shape = list(tile_type(op.tile).shape)
     location, outer = op.location, Block()
     counts = [_count_in(outer, index, {}, first.top) for index in first.others]
+    if columns is not None:
+        shape[-1] = columns.extent
+        counts.append(append(outer, BlockCountOp(columns), location).result)
+    kind = TileType(shape, array_type(memories[0]).element_type)
     counts = counts or [append(outer, constant(1), location).result]
     body = Block(arg_types=[IndexType()] * len(counts))
     known: Known = dict(zip(first.others, body.args, strict=False))
+    if columns is not None:
+        known[op.indices[-1]] = append(body, BlockOp(body.args[-1], columns), location).result
     indices = [copy_value(body, index, known) for index in op.indices]
     total = append(body, FullOp(0 if kind.element_type not in FLOATS else 0.0, kind), location).result
     for shares, memory in zip(found, memories, strict=True):
@@ -199,6 +210,15 @@ def _add_up(found: Sequence[_Shares], memories: Sequence[SSAValue]) -> None:
     for made in reversed(list(outer.ops)):
         made.detach()
         around.insert_op_after(made, last.top)
+
+
+def _columns(op: AccumulateOp) -> BlockType | None:
+    """The blocks in which the last dimension of a tile is added up, if the tile has all of it."""
+    kind = op.indices[-1].type
+    if not isinstance(kind, BlockType) or not isinstance(kind.of, int) or kind.of != kind.extent:
+        return None
+    size = min(_COLUMNS, -(-kind.of // NEIGHBOURS) * NEIGHBOURS)
+    return BlockType(kind.of, size) if size != kind.of else None
 
 
 @dataclass(frozen=True)
