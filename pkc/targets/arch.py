@@ -59,6 +59,8 @@ class Registers:
     dimension: int
     """More for each dimension beyond two of an array whose tiles it moves from or to other GPUs: a coordinate, an
     extent, a shard."""
+    tile: int
+    """More for each tile beyond a few that its tasks move within its GPU: an address, a stage, a phase."""
     adding: int
     """It also adds up tiles, some elements at a time, with loads in flight."""
     copying: int

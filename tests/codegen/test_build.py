@@ -274,6 +274,91 @@ def test_attention_spills_nothing(name: str, dims: dict[str, int], ranks: int, c
     assert ("unknown(" in made.source) == recomputes(kernel)
 
 
+ORDINARY: dict[str, tuple[str, dict[str, int], int, dict[str, Number]]] = {
+    "the backward of layernorm, which sums rows and columns": (
+        """
+kernel k(DY: bf16[M, N], X: bf16[M, N], w: f32[N], mean: f32[M], rstd: f32[M], DX: bf16[M, N],
+         dw: f32[N].replicate(), db: f32[N].replicate(), N: const = 4096):
+    for m in tasks(blocks(M, 16)):
+        x = (X[m, :] - mean[m]) * rstd[m]
+        dy = cast(DY[m, :], f32)
+        g = dy * w[:]
+        c1 = rowsum(g * x) / cast(N, f32)
+        c2 = rowsum(g) / cast(N, f32)
+        DX[m, :] = (g - x * c1 - c2) * rstd[m]
+        dw[:] += rowsum((dy * x).T)
+        db[:] += rowsum(dy.T)
+""",
+        {"M": 1000},
+        2,
+        {"N": 2730},
+    ),
+    "a state space, step by step, whose loader moves five tiles": (
+        """
+kernel k(X: f32[T, D], Delta: f32[T, D], A: f32[D, S], Bm: f32[T, S], Cm: f32[T, S], Y: f32[T, D], S: const = 16):
+    for d in tasks(blocks(D, 64)):
+        h = zeros(f32, d, S)
+        for t in range(T):
+            dt = Delta[t, d]
+            h = h * exp(min(A[d, :] * dt, 0.0)) + (dt * X[t, d]) * Bm[t, :]
+            Y[t, d] = rowsum(h * Cm[t, :])
+""",
+        {"T": 1009, "D": 260},
+        1,
+        {},
+    ),
+    "a cell of a GRU, whose loader moves twelve": (
+        """
+kernel k(X: bf16[M, K], H: bf16[M, D], W: bf16[3, K, D], U: bf16[3, D, D], b: f32[3, D], Y: bf16[M, D]):
+    schedule(tile_M=128)
+    for m, d in tasks(blocks(M, 64), blocks(D, 64)):
+        r = zeros(f32, m, d)
+        z = zeros(f32, m, d)
+        n = zeros(f32, m, d)
+        for k in blocks(K, 64):
+            r += X[m, k] @ W[0, k, d]
+            z += X[m, k] @ W[1, k, d]
+            n += X[m, k] @ W[2, k, d]
+        hn = zeros(f32, m, d)
+        for e in blocks(D, 64):
+            r += H[m, e] @ U[0, e, d]
+            z += H[m, e] @ U[1, e, d]
+            hn += H[m, e] @ U[2, e, d]
+        z = sigmoid(z + b[1, d])
+        Y[m, d] = (1.0 - z) * tanh(n + b[2, d] + sigmoid(r + b[0, d]) * hn) + z * H[m, d]
+""",
+        {"M": 1000, "K": 260, "D": 260},
+        1,
+        {},
+    ),
+    "Sinkhorn's normalisation, which divides by rows and by columns": (
+        """
+kernel k(X: f32[B, N, N], Y: f32[B, N, N], N: const = 96):
+    for b in tasks(B):
+        p = exp(X[b])
+        for i in range(5):
+            p = p / rowsum(p)
+            p = p / rowsum(p.T).T
+        Y[b] = p
+""",
+        {"B": 10},
+        1,
+        {},
+    ),
+}
+"""Kernels of which the compiler had something to say: the program, sizes, ranks, constants."""
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_the_compiler_has_nothing_to_say_of_ordinary_kernels(name: str) -> None:
+    text, dims, ranks, constants = ORDINARY[name]
+    program = parse_text(Source("k.pk", text.lstrip()))
+    chosen = autoschedule(program, dims=dims, ranks=ranks, constants=constants).schedule
+    made = build_kernel(compile_program(program, level="roles", constants=constants, schedule=chosen).kernel)
+    assert not made.warnings
+    assert " no spills," in resources(made)
+
+
 SCHEDULES = ("none", "intra_sm", "inter_sm", "inter_sm,comm_sms=8")
 
 

@@ -131,9 +131,56 @@ pk.kernel @all() attributes {schedule = {}} {
 
 // Copies within a GPU take few registers, whatever the array.
 // CHECK-LABEL: pk.kernel @heads
-// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 32 : i64}
+// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64}
+// CHECK: pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64}
+pk.kernel @heads(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes {derived, schedule = {consumers = 2 : i64}} {
+  %zero = arith.constant 0 : index
+  %s = pk.block[%zero] : !pk.block<S by 16>
+  %d = pk.block[%zero] : !pk.block<64 by 64>
+  pk.role loader {
+    %x = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+  }
+  pk.role consumer {
+    %rank = pk.rank
+  }
+}
+
+// -----
+
+// Those of many tiles need more.
+// CHECK-LABEL: pk.kernel @many
+// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 56 : i64}
+// CHECK: pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 224 : i64}
+pk.kernel @many(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes {derived, schedule = {consumers = 2 : i64}} {
+  %zero = arith.constant 0 : index
+  %s = pk.block[%zero] : !pk.block<S by 16>
+  %d = pk.block[%zero] : !pk.block<64 by 64>
+  pk.role loader {
+    %x0 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x1 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x2 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x3 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x4 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x5 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x6 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x7 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x8 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x9 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x10 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+    %x11 = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+  }
+  pk.role consumer {
+    %rank = pk.rank
+  }
+}
+
+// -----
+
+// What consumers cannot have goes to the others.
+// CHECK-LABEL: pk.kernel @one_warpgroup
+// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 240 : i64}
 // CHECK: pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 240 : i64}
-pk.kernel @heads(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes {derived} {
+pk.kernel @one_warpgroup(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes {derived} {
   %zero = arith.constant 0 : index
   %s = pk.block[%zero] : !pk.block<S by 16>
   %d = pk.block[%zero] : !pk.block<64 by 64>
@@ -147,9 +194,9 @@ pk.kernel @heads(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes
 
 // Copies from and to arrays of four dimensions of ranks take more registers: 40, and 8 for each dimension beyond two.
 // CHECK-LABEL: pk.kernel @heads_of_ranks
-// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 56 : i64}
-// CHECK: pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 240 : i64}
-pk.kernel @heads_of_ranks(%X: !pk.pgl<[B, H, S, 64], f32, shard 1> {pk.name = "X"}) attributes {derived} {
+// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 56 : i64}
+// CHECK: pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 224 : i64}
+pk.kernel @heads_of_ranks(%X: !pk.pgl<[B, H, S, 64], f32, shard 1> {pk.name = "X"}) attributes {derived, schedule = {consumers = 2 : i64}} {
   %zero = arith.constant 0 : index
   %s = pk.block[%zero] : !pk.block<S by 16>
   %d = pk.block[%zero] : !pk.block<64 by 64>

@@ -73,6 +73,18 @@ kernel k(X: bf16[H, M, N], C: bf16[N].shard(0), R: f32[M].replicate(), Z: i32[8]
 """,
         ("", "none", "intra_sm", "inter_sm"),
     ),
+    "sums of columns of long rows, which are reduced too": (
+        """
+kernel k(X: bf16[M, 260], W: f32[260], Z: bf16[M, 260], dw: f32[260].replicate(), db: bf16[260].replicate()):
+    for m in tasks(blocks(M, 16)):
+        x = cast(X[m, :], f32)
+        r = rsqrt(rowsum(x * x) / 260.0 + 0.00001)
+        Z[m, :] = (x - rowsum(x * W[:]) * r) * W[:]
+        dw[:] += rowsum((x * r).T)
+        db[:] += rowsum((x + cast(positions(m), f32)).T)
+""",
+        ("", "none", "intra_sm", "inter_sm"),
+    ),
     "one number that all ranks get, and go on with": (
         """
 kernel k(G: f32[M, N], Y: f32[M, N], norm: f32[1].replicate().scratch(), last: f32[1].replicate()):
@@ -404,6 +416,7 @@ NOT_COPIED = {
     "four phases that write and read alternately",
     "one number that all ranks get, and go on with",
     "statements before, between and behind tasks",
+    "sums of columns of long rows, which are reduced too",
     "sums to which several tasks of a rank contribute",
 }
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""

@@ -44,6 +44,9 @@ COMPUTE, COMMUNICATE = "compute", "communicate"
 
 _TILE = frozenset(TILE)
 
+_FEW = 3
+"""Tiles of a role's tasks that threads without tiles of their own move, and need no more registers for."""
+
 
 class PlanWarps(KernelPass):
     """Write which SMs run each role of a kernel, and its warps and registers.
@@ -60,7 +63,7 @@ class PlanWarps(KernelPass):
     - A communicator that adds tiles up on separate SMs has a power of two of warpgroups: these share a tile evenly.
     - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if they reach
       other ranks or carry tiles, and if arrays have more than two dimensions there), more for a communicator that adds
-      them up or has separate SMs, all that is left for those that compute.
+      them up or has separate SMs, all that is left for those that compute. What these cannot have goes to the others.
 
     Before:
 
@@ -314,12 +317,14 @@ def _warpgroups(plans: Sequence[WarpPlan], target: Target) -> int:
 
 
 def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
-    """Registers of threads that start copies, and find out which blocks are skipped; where they reach other GPUs, or
-    carry tiles, the array with most dimensions decides."""
+    """Registers of threads that start copies, of several tiles, and find out which blocks are skipped; where they reach
+    other GPUs, or carry tiles, the array with most dimensions decides."""
     ops = [op for plan in plans for op in plan.role.walk()]
     if not any(_reaches(op) or is_carried(op) for op in ops):
         skips = any(isinstance(op, VisitedOp) for op in ops)
-        return target.registers.moving + target.registers.dimension * skips
+        moved = max((sum(isinstance(op, LoadOp | StoreOp) for op in plan.role.walk()) for plan in plans), default=0)
+        more = target.registers.tile * max(0, moved - _FEW) + target.registers.dimension * skips
+        return target.registers.moving + -(-more // 8) * 8
     dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
     # A tile that is carried from or to another GPU needs as many more as another dimension.
     far = any(_reaches(op) and is_carried(op) for op in ops)
@@ -332,8 +337,8 @@ def _reaches(op: Operation) -> bool:
 
 
 def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> list[WarpPlan]:
-    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM, in eights; what that
-    leaves goes to the movers.
+    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM, in eights, up to what
+    a thread can have; what that leaves goes to the movers.
 
     Without `setmaxnreg` all have the same.
     """

@@ -223,12 +223,10 @@ class _Rows:
         of, kind = self.of, BlockType(self.kind.of, 1)
         zero, one, extent = constant(0), constant(1), constant(self.kind.extent)
         first = arith.MuliOp(of.index, extent.result)
-        rows = BlockCountOp(
-            kind, shard=of.shard, start=of.start, stop=of.stop, sharded=of.sharded is not None
-        )
+        rows = BlockCountOp(kind, shard=of.shard, start=of.start, stop=of.stop, sharded=of.sharded is not None)
         left = arith.SubiOp(rows.result, first.result)
         count = arith.MinSIOp(left.result, extent.result)
-        made = [zero, one, extent, first, rows, left, count]
+        made: list[Operation] = [zero, one, extent, first, rows, left, count]
         return made, first.result, count.result, (zero.result, one.result)
 
     def _fill(self, body: Block, inside: list[Operation], first: SSAValue) -> None:
@@ -301,4 +299,3 @@ class _Rows:
         """The type of what a row has of a tile."""
         kind, axis = tile_type(value), self.axis.get(value)
         return TileType([size for at, size in enumerate(kind.shape) if at != axis], kind.element_type)
-

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from pkc.dialect.counters import Order
 from pkc.dialect.program import KernelOp, RoleOp
@@ -171,6 +171,8 @@ class WarpRole:
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
     tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
+    held: dict[tuple[SSAValue, Block], object] = field(default_factory=dict[tuple[SSAValue, Block], object])
+    """Staged rows and columns that are in registers, by the block that loads them."""
     carried: set[SSAValue] = field(default_factory=set[SSAValue])
     """Tiles that this role's threads have put into the stage that they are committed to."""
     ahead: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

@@ -67,14 +67,28 @@ def as_elements(role: WarpRole, value: SSAValue) -> Value:
 
 
 def held(role: WarpRole, value: SSAValue) -> Value:
-    """As `as_elements`; but a staged row or column of 32-bit elements beside MMAs, of which a thread has few, is in
-    registers: each of them goes with many elements of a tile."""
-    found, kind = role.tiles[value], tile_type(value)
-    if not isinstance(found, Staged) or kind.rank != 1 or kind.element_type in PACKED or not role.threads.warpgroups:
-        return as_elements(role, value)
+    """As `as_elements`, of a row or a column that goes with many elements of a tile: what is in registers once stays
+    there for all that the same block computes with it. Beside MMAs, where a thread has few of them, those of 32 bits
+    are in registers."""
+    before = role.held.get((value, role.emit.block))
+    if isinstance(before, RegisterTile):
+        return before
+    found = role.tiles[value]
+    made = _in_registers(role, found, value) if isinstance(found, Staged) else None
+    made = as_elements(role, value) if made is None else made
+    if isinstance(found, Staged):
+        role.held[value, role.emit.block] = made
+    return made
+
+
+def _in_registers(role: WarpRole, found: Staged, value: SSAValue) -> RegisterTile | None:
+    """The registers to which a staged row or column beside MMAs is loaded; none if it is read where it is used."""
+    kind = tile_type(value)
+    if kind.rank != 1 or kind.element_type in PACKED or not role.threads.warpgroups:
+        return None
     fragment = fragment_of(role, value)
     if role.chunk is not None or fragment.lanes or fragment.count > role.emit.target.threads.kept:
-        return as_elements(role, value)
+        return None
     emit, made = role.emit, allocate(role, fragment, kind.element_type, value.name_hint)
     if fragment.axes == (0,):
         copy(role, _from_stage(role, found, fragment), made)
