@@ -89,6 +89,7 @@ from pkc.passes.tile.split_blocks import SplitBlocks
 from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
+from pkc.passes.tile.start_at_zero import StartAtZero
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets import DEFAULT
 
@@ -102,6 +103,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
     SplitBlocks(),  # sums stand behind what they add up; before all that looks at loops
     SplitRows(),  # whole rows have no clips; before all that looks at loops
+    StartAtZero(),  # matmuls add into what loops carry; before the next pass, which divides sums that begin at zero
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
     CollectSums(),  # after sums are lifted: what a task contributes in a loop is one contribution
     OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own

@@ -418,6 +418,7 @@ kernel k(X: bf16[M, N], A: bf16[M, K], B: bf16[K, N], Y: bf16[M, N], C: f32[M, N
 
 ELSEWHERE = {
     "pk-lift-sums": "lift_sums.mlir",
+    "pk-start-at-zero": "start_at_zero.mlir",
     "pk-split-loops": "test_a_loop_that_is_split_already",
     "pk-order-scatters": "PK510-scatter.pk",
     "pk-split-blocks": "split_blocks.mlir",
