@@ -13,7 +13,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.words import BEGINS, ENDS, RANK, ROW
 from pkc.location import NOWHERE, Span, span_at
 from pkc.runtime.errors import Stuck
-from pkc.semantics.errors import BoundOutOfRange, IndexOutOfRange, RankOutOfRange
+from pkc.semantics.errors import ZEROS, BoundOutOfRange, IndexOutOfRange, RankOutOfRange
 
 WORDS = 8
 _OUTSIDE = 3
@@ -84,8 +84,10 @@ def _out_of_range(report: Report) -> Diagnostic:
         return RankOutOfRange(_span(point), report.seen, report.rank, last)
     if point.until in (BEGINS, ENDS):
         return BoundOutOfRange(_span(point), point.until, report.seen, point.awaits, last, report.rank)
-    axis = 0 if point.until == ROW else int(point.until.removeprefix("index "))
-    return IndexOutOfRange(_span(point), report.seen, axis, point.awaits, report.rank, last)
+    if point.until == ROW:
+        return IndexOutOfRange(_span(point), report.seen, 0, point.awaits, report.rank, last)
+    axis = int(point.until.removeprefix("index "))
+    return IndexOutOfRange(_span(point), report.seen, axis, point.awaits, report.rank, last, ZEROS)
 
 
 def _groups(reports: Sequence[Report]) -> Iterator[list[Report]]:

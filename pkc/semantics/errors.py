@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pkc.diagnostics import Diagnostic
 
+ZEROS = "; a block in arithmetic reads zeros outside: `m - 1` with m of `blocks(M, 64)`"
+"""What helps beside an integer."""
+
 
 class IndexOutOfRange(Diagnostic):
     """Raised when an index is not a position of the dimension it addresses."""
@@ -11,12 +14,14 @@ class IndexOutOfRange(Diagnostic):
     code = "PK706"
     title = "index {index} is outside dimension {axis} of `{array}`"
     label = "rank {rank} addresses it here"
-    help = "its positions are 0 to {last}"
+    help = "its positions are 0 to {last}{outside}"
     index: int
     axis: int
     array: str
     rank: int
     last: int
+    outside: str = ""
+    """What gives zeros outside, where the program reads."""
 
 
 class RankOutOfRange(Diagnostic):

@@ -10,13 +10,14 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, StoreOp
 from pkc.dialect.blocks import Block, shard_bounds, shard_length, zigzag_halves
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import Binary
 from pkc.dialect.numeric import Values, compute_dtype, numpy_dtype, round_to
 from pkc.dialect.types import FLOATS, Layout
 from pkc.location import span_of
-from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
+from pkc.semantics.errors import ZEROS, IndexOutOfRange, RankOutOfRange
 from pkc.sim import errors
 
 Index: TypeAlias = Block | int
@@ -215,7 +216,8 @@ class Array:
 
     def out_of_range(self, op: Operation, rank: int, index: int, axis: int) -> PkcError:
         last = self.place.sizes[axis] - 1
-        return PkcError(IndexOutOfRange(span_of(op.location), index, axis, self.name, rank, last))
+        outside = ZEROS if isinstance(op, LoadOp | ReadOp | StoreOp | AddToArrayOp) else ""
+        return PkcError(IndexOutOfRange(span_of(op.location), index, axis, self.name, rank, last, outside))
 
     def _on_two_ranks(self, op: Operation, rank: int, block: Block, axis: int) -> PkcError:
         last = block.start + block.length - 1
