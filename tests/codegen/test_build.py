@@ -331,6 +331,27 @@ kernel k(X: bf16[M, K], H: bf16[M, D], W: bf16[3, K, D], U: bf16[3, D, D], b: f3
         1,
         {},
     ),
+    "what follows the largest element of all ranks, whose loader ends phases with 32 stages": (
+        """
+kernel k(X: bf16[M, N], Q: e4m3[M, N], part: f32[64].symmetric().scratch(), amax: f32[1].symmetric()):
+    for i in tasks(64):
+        t = zeros(f32)
+        for m in blocks(M, 1, start=i * M // 64, stop=(i + 1) * M // 64):
+            for n in blocks(N, 2048):
+                t = max(t, rowmax(abs(cast(X[m, n], f32))))
+        part[i] = t
+    for i in tasks(1):
+        amax[0] = rowmax(part[:])
+    for i in tasks(1):
+        if rank == 0:
+            all_reduce(amax[0], max)
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        Q[m, n] = cast(X[m, n] * (448.0 / max(amax[0], 0.000001)), e4m3)
+""",
+        {"M": 1000, "N": 1009},
+        2,
+        {},
+    ),
     "Sinkhorn's normalisation, which divides by rows and by columns": (
         """
 kernel k(X: f32[B, N, N], Y: f32[B, N, N], N: const = 96):

@@ -17,6 +17,9 @@ from pkc.dialect.transfers import moves_async
 from pkc.passes.analysis.dependence import role_around, roles_around
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, first_warp, spare_barrier
 
+_WRITTEN_OUT = 4
+"""So many stages are waited for without a loop."""
+
 
 def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
     """Allocate the registers for the role's place in the ring, at first before the first stage, and for the number of
@@ -239,17 +242,27 @@ def _threads_read(tile: SSAValue) -> bool:
 
 def drain_loads(role: WarpRole) -> None:
     """Wait until all that this role has loaded into stages has arrived and has been consumed."""
-    emit, launch = role.emit, role.launch
+    emit = role.emit
     for channel in role.filling:
-        ring, place = launch.rings[channel], role.places[channel]
-        stage, phase = stage_of(role, channel), emit.get(place.phase, 0)
-        for offset in range(ring.depth):
-            following = emit.plus(stage, offset)
-            wraps = emit.compare("sge", following, ring.depth)
-            at = emit.select(wraps, emit.minus(following, ring.depth), following)
-            parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)
-            with _who_fills(role, ring):
-                _wait(role, ring, ring.empty(at, emit, launch.base), parity, "free")
+        depth = role.launch.rings[channel].depth
+        stage, phase = stage_of(role, channel), emit.get(role.places[channel].phase, 0)
+        if depth <= _WRITTEN_OUT:
+            for offset in range(depth):
+                _drain(role, channel, emit.plus(stage, offset), phase)
+            continue
+        # Of many stages written out one by one the compiler would keep the addresses in registers.
+        with emit.loop(0, depth) as offset:
+            _drain(role, channel, emit.plus(stage, offset), phase)
+
+
+def _drain(role: WarpRole, channel: SSAValue, number: SSAValue, phase: SSAValue) -> None:
+    """Wait for a stage, of which `number` is the place in the order in which stages are filled."""
+    emit, ring = role.emit, role.launch.rings[channel]
+    wraps = emit.compare("sge", number, ring.depth)
+    at = emit.select(wraps, emit.minus(number, ring.depth), number)
+    parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)
+    with _who_fills(role, ring):
+        _wait(role, ring, ring.empty(at, emit, role.launch.base), parity, "free")
 
 
 def _wait(role: WarpRole, ring: Ring, barrier: SSAValue, parity: SSAValue, until: str) -> None:
