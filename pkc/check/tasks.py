@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
+from typing import TypeAlias
 
 from xdsl.ir import Operation
 
@@ -16,6 +17,8 @@ from pkc.dialect.program import PART, RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
 from pkc.location import span_of
 from pkc.passes.build import phase_of
+
+_List: TypeAlias = tuple["int | None", ...]
 
 
 def tasks_once(warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:
@@ -29,7 +32,7 @@ def tasks_once(warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:
         yield from _once(rank, role, [visit for warp_role in group for visit in warp_role.visits])
     joined = _joined(list(dict.fromkeys(warp_role.role for warp_role in warp_roles)))
     found = {visit[0] for warp_role in warp_roles for visit in warp_role.visits}
-    passing = {tasks: phase_of(tasks) for tasks in found if _passes_on(tasks)}
+    passing = {tasks: _list_of(tasks) for tasks in found if _passes_on(tasks)}
     for (rank, cta), group in by_cta.items():
         for one, other in combinations(group, 2):
             if (one.role, other.role) in joined:
@@ -68,9 +71,9 @@ def _joined(roles: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
 
 
 def _same(
-    rank: int, cta: int, one: WarpRole, other: WarpRole, passing: Mapping[TasksOp, int | None]
+    rank: int, cta: int, one: WarpRole, other: WarpRole, passing: Mapping[TasksOp, _List]
 ) -> Iterator[Diagnostic]:
-    """Compare the tasks of two roles of a CTA that go through channels, in the phases or sets in which both have
+    """Compare the tasks of two roles of a CTA that go through channels, in the lists or sets in which both have
     some, and if one has none here in those in which both may.
 
     An index that only one of the two reorders is not compared. A role that has no tasks passes on what all tasks share.
@@ -78,7 +81,7 @@ def _same(
     both = [[visit for visit in warp_role.visits if visit[0] in passing] for warp_role in (one, other)]
     ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
     if bool(ours) != bool(theirs):
-        alike = _phases(one.role) & _phases(other.role)
+        alike = _lists(one.role) & _lists(other.role)
         both = [[visit for visit in visits if passing[visit[0]] in alike] for visits in both]
     if ours != theirs and ours & theirs:
         both = [[visit for visit in visits if passing[visit[0]] in ours & theirs] for visits in both]
@@ -103,9 +106,19 @@ def _shared_parts(one: RoleOp, other: RoleOp) -> set[int]:
     return {part for part in parts[0] & parts[1] if part is not None}
 
 
-def _phases(role: RoleOp) -> set[int | None]:
-    """The phases in which a role passes tiles on or gets some, in whatever CTA."""
-    return {phase_of(op) for op in role.walk() if _is_passing(op)}
+def _lists(role: RoleOp) -> set[_List]:
+    """The lists of tasks in which a role passes tiles on or gets some, in whatever CTA."""
+    return {_list_of(op) for op in role.walk() if isinstance(op, TasksOp) and _passes_on(op)}
+
+
+def _list_of(tasks: TasksOp) -> _List:
+    """What a list of tasks has in common with those that it became in other roles: its phase, and its place in each
+    of the tasks around it."""
+    around = tasks.parent_op()
+    if not isinstance(around, TasksOp):
+        return (phase_of(tasks),)
+    lists = [op for op in around.body.block.ops if isinstance(op, TasksOp)]
+    return (*_list_of(around), lists.index(tasks))
 
 
 def _is_passing(op: Operation) -> bool:

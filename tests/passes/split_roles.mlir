@@ -352,3 +352,35 @@ pk.kernel @written(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M
     }
   }
 }
+
+// -----
+
+// Each role keeps all lists of a set, also those of which it needs nothing: the numbers of one go on from the one before.
+// CHECK-LABEL: pk.kernel @lists
+// CHECK: pk.role loader
+// CHECK-COUNT-3: pk.tasks
+// CHECK: pk.role consumer
+// CHECK: pk.tasks
+// CHECK: pk.tasks (%{{.*}}) in (%{{.*}}) attributes {per_cta} {
+// CHECK-NEXT: }
+// CHECK: pk.tasks
+// CHECK: pk.exp2
+// CHECK: pk.role storer
+// CHECK-COUNT-3: pk.tasks
+pk.kernel @lists(%X: !pk.private<[E, M], f32> {pk.name = "X"}, %Y: !pk.private<[E, M], f32> {pk.name = "Y"}, %Z: !pk.private<[E, M], f32> {pk.name = "Z"}) attributes {schedule = {}} {
+  %0 = pk.dim "E"
+  pk.tasks (%e) in (%0) {
+    %1 = pk.block_count <M by 16>
+    pk.tasks (%2) in (%1) {
+      %m = pk.block[%2] : !pk.block<M by 16>
+      %t = pk.load %X[%e, %m : index, !pk.block<M by 16>] : !pk.private<[E, M], f32> -> !pk.tile<16xf32>
+      pk.store %t, %Y[%e, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[E, M], f32>
+    }
+    pk.tasks (%3) in (%1) {
+      %m = pk.block[%3] : !pk.block<M by 16>
+      %t = pk.load %X[%e, %m : index, !pk.block<M by 16>] : !pk.private<[E, M], f32> -> !pk.tile<16xf32>
+      %u = pk.exp2 %t : !pk.tile<16xf32>
+      pk.store %u, %Z[%e, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[E, M], f32>
+    }
+  }
+}

@@ -51,6 +51,21 @@ kernel k(A: f32[H, 2, M, N], C: f32[H, 2, M, N].shard(2)):
 """,
         OVERLAPS,
     ),
+    "lists of tasks in one set, of which each role needs others": (
+        """
+kernel k(A: f32[H, M, N], c: i32[H], B: f32[H, M, N], C: f32[H, M, N], D: f32[H, M]):
+    for h in tasks(H):
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            B[h, m, n] = A[h, m, n]
+        for m in tasks(blocks(M, 16, stop=min(c[h], 37))):
+            D[h, m] = zeros(f32, m)
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            C[h, m, n] = exp(A[h, m, n])
+        for m in tasks(blocks(M, 16, start=min(c[h], 37))):
+            D[h, m] = full(f32, 1.0, m)
+""",
+        OVERLAPS,
+    ),
     "tasks that add to what a private array has": (
         """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):

@@ -17,6 +17,8 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
+from pkc.dialect.program import PER_CTA, TasksOp
+
 Kinds = frozenset[MemoryEffectKind]
 
 READS: Kinds = frozenset({MemoryEffectKind.READ})
@@ -56,7 +58,14 @@ def only_reads(op: Operation, known: dict[Operation, Kinds | None] | None = None
 def is_needless(op: Operation, known: dict[Operation, Kinds | None] | None = None) -> bool:
     """Whether nothing but its results could make an operation matter."""
     kind = type(op)
-    return not has_trait(kind, IsTerminator) and not has_trait(kind, SymbolOpInterface) and only_reads(op, known)
+    if has_trait(kind, IsTerminator) or has_trait(kind, SymbolOpInterface) or _counts_on(op):
+        return False
+    return only_reads(op, known)
+
+
+def _counts_on(op: Operation) -> bool:
+    """Whether tasks stand in others, and CTAs number them: those of the next list there go on from theirs."""
+    return isinstance(op, TasksOp) and PER_CTA in op.attributes and isinstance(op.parent_op(), TasksOp)
 
 
 @cache

@@ -184,9 +184,17 @@ class _RoleCopy:
         around = op.parent_op()
         if around is not None:
             self._need(around)
+        if isinstance(op, TasksOp) and isinstance(around, TasksOp):
+            self._need_lists(around)
         structure = isinstance(op, scf.ForOp)
         for operand in op.operands[:3] if structure else op.operands:
             self._need_value(operand)
+
+    def _need_lists(self, around: TasksOp) -> None:
+        """All lists of tasks inside of others: the numbers of one go on from those before it, in every role."""
+        for tasks in around.body.block.ops:
+            if isinstance(tasks, TasksOp):
+                self._need(tasks)
 
     def _need_value(self, value: SSAValue) -> None:
         if value in self._arriving:
