@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from xdsl.ir import Operation
 
@@ -10,10 +10,10 @@ from pkc.check import static_errors as errors
 from pkc.check.progress import Progress
 from pkc.check.trace import Counter, WarpRole, counter_name, of_channel
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.counters import WaitOp
+from pkc.dialect.program import TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, channel_of
-from pkc.dialect.types import SignalType
 from pkc.location import span_of
+from pkc.sim.ledger import is_left_to_tasks, waits_for
 
 
 def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:
@@ -36,13 +36,14 @@ def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> 
         progress.partial |= {wait} if answers else set()
         return answers
 
+    begun = {(warp_role.rank, visit[0]) for warp_role in warp_roles for visit in warp_role.visits}
     awaited_names = {name for name, _, _ in progress.awaited}
     for counter, op in progress.sent.items():
         sent, awaited = progress.reached(counter), progress.awaited.get(counter, {})
         if of_channel(counter):
             yield from _channel(progress, counter)
             continue
-        if counter[0] not in awaited_names and not (counter in progress.reset and _has_wait(op)):
+        if counter[0] not in awaited_names and not _may_await(op, counter, progress, begun):
             yield errors.NeverAwaited(span_of(op.location), counter_name(counter), counter[1], sent)
         if not awaited:
             continue  # a rank without tasks waits for nothing
@@ -54,14 +55,10 @@ def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> 
             yield errors.NotAllAwaited(span_of(waits.location), *where, also=also)
 
 
-def _has_wait(op: Operation) -> bool:
-    """Whether the kernel has a wait for a counter of the array that an operation signals."""
-    return any(
-        isinstance(use.operation, WaitOp)
-        for value in op.operands
-        if isinstance(value.type, SignalType)
-        for use in value.uses
-    )
+def _may_await(op: Operation, counter: Counter, progress: Progress, begun: Set[tuple[int, TasksOp]]) -> bool:
+    """Whether a wait for a counter of this array could have come: of a protocol written by hand any, of a derived one
+    those of tasks that the rank has none of at these sizes."""
+    return bool(waits_for(op)) if counter in progress.reset else is_left_to_tasks(op, counter[1], begun)
 
 
 def _channel(progress: Progress, counter: Counter) -> Iterator[Diagnostic]:

@@ -132,6 +132,8 @@ class _Tasks:
         outer, machine = frame.task, self._machine
         # Each CTA numbers all tasks, and runs its own.
         machine.work.spend(self._op, math.prod(counts), self._seconds)
+        if machine.memory.ledger is not None and all(counts):
+            machine.memory.ledger.begins(outer.rank, self._op)
         for chosen in in_order(counts, self._op.band(counts[-1])):
             machine.tasks += 1
             yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + self._names)

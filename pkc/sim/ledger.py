@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.counters import EARLIER
+from pkc.dialect.counters import EARLIER, CounterOp, WaitOp
+from pkc.dialect.program import TasksOp
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.schedule import Counter
@@ -38,6 +39,11 @@ class Ledger:
     def __init__(self) -> None:
         self._sent: dict[Counter, list[_Sent]] = {}
         self._awaited: dict[_Awaited, None] = {}
+        self._begun: set[tuple[int, TasksOp]] = set()
+
+    def begins(self, rank: int, tasks: TasksOp) -> None:
+        """A rank has some of these tasks."""
+        self._begun.add((rank, tasks))
 
     def sent(self, counter: Counter, amount: int, launch: int, op: Operation, *, raised: bool = False) -> None:
         """A signal of a launch."""
@@ -51,8 +57,7 @@ class Ledger:
         """An error if a wait is not for what its counter has reached at the end of its launch, or if there is none.
 
         What is raised needs no wait: the next launch raises it further, whatever it is now. Nor does a rank that has
-        no tasks, as long as others wait for the same counter of theirs; nor what the next launch awaits; nor counters
-        of which tables choose those that are awaited.
+        none of the tasks that wait; nor one whose counter others await of theirs; nor what the next launch awaits.
         """
         for wait in sorted(self._awaited, key=lambda wait: (wait.launch, wait.counter)):
             sent = self._until(wait.counter, wait.launch)
@@ -67,12 +72,31 @@ class Ledger:
             for one in sent:
                 if one.launch == last and counter.signal in ahead:
                     continue
+                if is_left_to_tasks(one.op, counter.rank, self._begun):
+                    continue
                 if not one.raised and (counter._replace(rank=0), one.launch) not in waited:
                     wait = _Awaited(counter, one.launch, 0, one.op)
                     raise _left_over(one.op, wait, _total(self._until(counter, one.launch)), "and nobody waits for it")
 
     def _until(self, counter: Counter, launch: int) -> list[_Sent]:
         return [one for one in self._sent.get(counter, ()) if one.launch <= launch]
+
+
+def waits_for(signal: Operation) -> list[WaitOp]:
+    """The waits of a kernel for the counters that an operation signals, or others of their array."""
+    uses = signal.signal.uses if isinstance(signal, CounterOp) else ()
+    return [use.operation for use in uses if isinstance(use.operation, WaitOp)]
+
+
+def is_left_to_tasks(signal: Operation, rank: int, begun: Set[tuple[int, TasksOp]]) -> bool:
+    """Whether all waits for what is signalled stand in tasks of which a rank has none."""
+    around = [_tasks_around(wait) for wait in waits_for(signal)]
+    return bool(around) and all(tasks is not None and (rank, tasks) not in begun for tasks in around)
+
+
+def _tasks_around(op: Operation) -> TasksOp | None:
+    around = op.parent_op()
+    return around if around is None or isinstance(around, TasksOp) else _tasks_around(around)
 
 
 def _left_over(op: Operation, wait: _Awaited, total: int, problem: str, also: tuple[Label, ...] = ()) -> PkcError:

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
+from pkc.check.run import TRIALS, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.dialect import coordinates, counters, program, roles
 from pkc.dialect.pk import context
@@ -218,6 +219,15 @@ def test_a_dropped_wait_is_found(ranks: int) -> None:
         .splitlines()[0]
         .startswith("error[PK483]: nobody waits for `Y.arrived[")
     )
+
+
+@pytest.mark.parametrize(("ranks", "size"), [(2, 1), (3, 2), (3, 1)])
+def test_a_rank_without_tasks_awaits_nothing_also_if_nobody_else_does(ranks: int, size: int) -> None:
+    """Of so few keys nothing comes from other ranks to those that have queries."""
+    dims = {"B": 1, "H": 1, "S": size}
+    assert check_statically(kernel("ring_attention"), ranks=ranks, dims=dims).findings == []
+    right = baseline_of(load(EXAMPLES / "ring_attention.pk"), ranks=ranks, dims=dims)
+    assert check_roles(load(EXAMPLES / "ring_attention.pk", level="roles"), right, TRIALS[:2]) == []
 
 
 @pytest.mark.parametrize(("more", "codes"), [(0, []), (1, ["PK471"]), (-1, ["PK471"])])
