@@ -12,9 +12,10 @@ from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.fetch import FetchOp
-from pkc.dialect.program import WRITTEN, KernelOp
+from pkc.dialect.program import WRITTEN, KernelOp, RoleOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
+from pkc.passes.analysis.effects import is_side_effect_free
 from pkc.passes.build import append, before, constant, product_ops, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import copy_value, iterations_of
@@ -76,8 +77,10 @@ class ExpandFetch(KernelPass):
         found = fetches(kernel)
         for fetch in found:
             _expand(kernel, fetch)
-        # There may be roles of `pk-stage-rows`.
-        if found or (kernel.roles and WRITTEN not in kernel.attributes):
+        # There may be roles of `pk-stage-rows`. Integers beside roles that an author wrote are for all of these.
+        beside = [op for op in kernel.body.block.ops if not isinstance(op, RoleOp)]
+        written = WRITTEN in kernel.attributes or all(map(is_side_effect_free, beside))
+        if found or (kernel.roles and not written):
             wrap_in_role(kernel, Role.Consumer)
 
 
