@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,10 +23,19 @@ from pkc.sim.work import TooLongError
 CTAS = (1, 2)
 """As many CTAs run each role when all orders are simulated."""
 
+STEPS = 200
+"""As many steps of a run of average length, by which the number of steps of an exploration is bounded too."""
+
+SECONDS = 10.0
+"""How long smaller runs that fail are looked for."""
+
+_MOST_STEPS = 20_000
+"""As many steps at most are explored of each instance that is looked at."""
+
 _SEEDS = 10
 """As many orders are tried of each instance that is smaller than the one that has failed."""
 
-_ADDRESSES = (IndexOutOfRange, RankOutOfRange, BoundOutOfRange, errors.NoSuchShard)
+ADDRESSES = (IndexOutOfRange, RankOutOfRange, BoundOutOfRange, errors.NoSuchShard)
 """What a program may do for the sizes of a small instance alone, if its text or its data have other sizes in mind."""
 
 
@@ -61,7 +71,7 @@ class Exploration:
         if not self.meant:
             return False
         in_every_order = bool(self.explored[0].found) and self.explored[0].runs == 1
-        return not in_every_order or not (self.ranks < ranks or isinstance(self.found[0], _ADDRESSES))
+        return not in_every_order or not (self.ranks < ranks or isinstance(self.found[0], ADDRESSES))
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,20 @@ class Counterexample:
     size: str
     found: list[Diagnostic]
     lines: list[str]
+
+
+@dataclass
+class Search:
+    """How long a smaller run that fails may be looked for, and whether that was too short."""
+
+    seconds: float = SECONDS
+    stopped: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def goes_on(self) -> bool:
+        """Whether there is time left; if not, the search was stopped."""
+        self.stopped = self.stopped or time.monotonic() - self.began > self.seconds
+        return not self.stopped
 
 
 Alike: TypeAlias = Callable[[Counterexample], bool]
@@ -88,11 +112,12 @@ def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
 
 
 def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
-    """Simulate every order of a small instance; at most `most` runs for each number of CTAs."""
+    """Simulate every order of a small instance; at most `most` runs for each number of CTAs, of `STEPS` steps each on
+    average."""
     baseline = instance(tile, ranks, small_dims(tile.kernel, ranks, few_tasks=True))
     explored: list[Explored] = []
     for ctas in CTAS:
-        explored.append(Trials(roles.kernel, baseline).explore(ctas, most))
+        explored.append(Trials(roles.kernel, baseline).explore(ctas, most, most * STEPS))
         if explored[-1].found:
             break
     meant = bool(baseline.outputs) or bool(tile.kernel.roles)
@@ -114,7 +139,7 @@ def follows_from(wanted: Iterable[Diagnostic]) -> Alike:
     places = [re.compile(rf"\b{re.escape(Path(name).name)}:{line}\b") for name, line in lines]
 
     def follows(example: Counterexample) -> bool:
-        if isinstance(example.found[0], _ADDRESSES) and example.found[0].code not in codes:
+        if isinstance(example.found[0], ADDRESSES) and example.found[0].code not in codes:
             return False
         through = any(place.search(step) for place in places for step in example.lines)
         return through or bool(_lines(example.found[0]) & lines)
@@ -127,15 +152,25 @@ def _lines(found: Diagnostic) -> frozenset[tuple[str, int]]:
 
 
 def counterexample(
-    tile: Compiled, roles: Compiled, most: int, baseline: Baseline, failed: Trial | None, alike: Alike
+    tile: Compiled,
+    roles: Compiled,
+    most: int,
+    baseline: Baseline,
+    failed: Trial | None,
+    alike: Alike,
+    search: Search | None = None,
 ) -> Counterexample | None:
-    """The first run that is `alike`, smaller instances first; `failed` is one of the instance of `baseline`."""
+    """The first run that is `alike`, smaller instances first, as long as the search goes on; `failed` is one of the
+    instance of `baseline`."""
+    search = search or Search()
     for smaller in _smaller(tile, baseline):
         trials = Trials(roles.kernel, smaller)
-        for trial in _attempts(trials, most):
+        for trial in _attempts(trials, most, search):
             example = _replayed(trials, roles, smaller, trial)
             if example is not None and alike(example):
                 return example
+        if not search.goes_on():
+            break
     if failed is None:
         return None
     example = _replayed(Trials(roles.kernel, baseline), roles, baseline, failed)
@@ -154,15 +189,17 @@ def _smaller(tile: Compiled, baseline: Baseline) -> Iterator[Baseline]:
         yield instance(tile, ranks, small_dims(tile.kernel, ranks, few_tasks=True))
 
 
-def _attempts(trials: Trials, most: int) -> Iterator[Trial | Replay]:
-    """Orders that fail: one found by exploration, then some of seeds."""
+def _attempts(trials: Trials, most: int, search: Search) -> Iterator[Trial | Replay]:
+    """Orders that fail: one found by exploration, then some of seeds, as long as the search goes on."""
     for ctas in CTAS:
-        explored = trials.explore(ctas, most)
+        if not search.goes_on():
+            return
+        explored = trials.explore(ctas, most, _MOST_STEPS)
         if explored.found:
             yield Replay(ctas, explored.choices)
     for seed in range(_SEEDS):
         trial = Trial(1 + seed % 2, seed)
-        if trials.check(trial):
+        if search.goes_on() and trials.check(trial):
             yield trial
 
 

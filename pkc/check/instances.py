@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pkc.check.counterexample import ADDRESSES
+from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.program import KernelOp
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import other_dims
@@ -28,3 +30,16 @@ def other_instances(
         if dims not in seen:
             seen.append(dims)
             yield dims
+
+
+def too_small(kernel: KernelOp, mean: Callable[[], object]) -> Diagnostic | None:
+    """What a program from which roles are derived finds past the end of an array where `mean` runs it: for such sizes
+    its dimensions depend on each other in a way that its text does not say."""
+    if kernel.roles:
+        return None
+    try:
+        mean()
+    except PkcError as error:
+        first = error.diagnostics[0]
+        return first if isinstance(first, ADDRESSES) else None
+    return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from pkc.check.counterexample import explore_small
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
-from pkc.check.instances import FEW, other_instances
+from pkc.check.instances import FEW, other_instances, too_small
 from pkc.check.run import (
+    Baseline,
     Trial,
     Trials,
     baseline_of,
@@ -84,7 +86,9 @@ def check_kernel(
     run = _Checks(tile, roles, written, ranks, dims, orders, explored, grounds=list(proved(roles.kernel)))
     findings = run.found()
     for other in () if findings else other_instances(tile.kernel, ranks, sizes, {}, dims):
-        findings = findings or replace(run, dims=other, orders=min(orders, FEW), explored=0).found()
+        also = replace(run, dims=other, orders=min(orders, FEW), explored=0)
+        if not findings and too_small(tile.kernel, also.mean) is None:
+            findings = also.found()
     return Checked(source.name, ranks, dims, tuple(run.lines), tuple(findings), tuple(run.warnings), tuple(run.grounds))
 
 
@@ -102,6 +106,16 @@ class _Checks:
     lines: list[str] = field(default_factory=list[str])
     warnings: list[Unwritten] = field(default_factory=list[Unwritten])
     grounds: list[Ground] = field(default_factory=list[Ground])
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Inputs and right outputs. Raises `PkcError`."""
+        launches = launches_until_reuse(self.roles.kernel)
+        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches)
+
+    def mean(self) -> Baseline:
+        """The same, as a call."""
+        return self.baseline
 
     def found(self) -> list[Diagnostic]:
         """The findings of the first layer that has any."""
@@ -132,8 +146,7 @@ class _Checks:
 
     def _simulate(self, spread: int) -> list[Diagnostic]:
         try:
-            launches = launches_until_reuse(self.roles.kernel)
-            baseline = baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches)
+            baseline = self.baseline
         except PkcError as error:  # roles that an author wrote fail at the tile level already
             return list(error.diagnostics)
         known = {warning.array for warning in self.warnings}

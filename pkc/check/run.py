@@ -154,17 +154,19 @@ class Trials:
             return list(error.diagnostics)
         return []
 
-    def explore(self, ctas: int, most: int) -> Explored:
-        """Simulate every order, up to steps that do not depend on each other; at most so many."""
+    def explore(self, ctas: int, most: int, most_steps: int | None = None) -> Explored:
+        """Simulate every order, up to steps that do not depend on each other; at most so many, of so many steps."""
         first = self.check(Replay(ctas, ()))
         if first:
             return Explored(1, 0, complete=False, found=tuple(first))
         if self._known is not None:
             with contextlib.suppress(NeedsElements):
-                return explore(self._run_with_terms(ctas, *self._known), most)
+                return explore(self._run_with_terms(ctas, *self._known), most, most_steps)
         launches = self._launches(ctas)
         return explore(
-            lambda order, trace: self._compare(launches.run(order, trace=trace), Replay(ctas, trace.choices)), most
+            lambda order, trace: self._compare(launches.run(order, trace=trace), Replay(ctas, trace.choices)),
+            most,
+            most_steps,
         )
 
     def _run_with_terms(self, ctas: int, cuts: Cuts, wanted: list[Memory]) -> Run:

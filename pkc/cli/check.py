@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import click
 
 from pkc import console
 from pkc.check.counterexample import (
+    STEPS,
     Alike,
     Counterexample,
     Exploration,
+    Search,
     counterexample,
     explore_small,
     follows_from,
@@ -19,7 +22,7 @@ from pkc.check.counterexample import (
     same_as,
 )
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
-from pkc.check.instances import FEW, other_instances
+from pkc.check.instances import FEW, other_instances, too_small
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
 from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse, wide_trials
@@ -92,8 +95,12 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
         return False
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
-    if not all(_check(replace(checked, dims=other, request=few)) for other in others):
-        return False
+    for other in (replace(checked, dims=sizes, request=few) for sizes in others):
+        past = too_small(tile.kernel, other.mean)
+        if past is not None:
+            click.echo(f"no order on {other.where}: it is too small ({past.code}: {past.fill(past.title)})")
+        elif not _check(other):
+            return False
     for ground in sorted(checked.grounds, key=lambda ground: list(Word).index(ground.word)):
         click.echo(str(ground))
     return True
@@ -138,8 +145,7 @@ def _simulate(checked: _Checked, spread: int) -> bool:
     seeds, ranks = checked.request.seeds, checked.ranks
     with console.progress(f"simulating {seeds} orders on {ranks} ranks"):
         try:
-            launches = launches_until_reuse(checked.roles.kernel)
-            baseline = baseline_of(checked.tile, ranks=ranks, dims=checked.dims, launches=launches)
+            baseline = checked.baseline
         except PkcError as error:  # roles that an author wrote fail at the tile level already
             _show(checked, list(error.diagnostics), None)
             return False
@@ -182,6 +188,16 @@ class _Checked:
     @property
     def ranks(self) -> int:
         return self.request.chosen.ranks
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Inputs and right outputs of the instance. Raises `PkcError`."""
+        launches = launches_until_reuse(self.roles.kernel)
+        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches)
+
+    def mean(self) -> Baseline:
+        """The same, as a call."""
+        return self.baseline
 
     def instance(self) -> Baseline:
         return instance(self.tile, self.ranks, self.dims)
@@ -228,26 +244,35 @@ def _first_failure(
 
 def _show(checked: _Checked, found: list[Diagnostic], failed: Trial | None) -> None:
     """Print what was found, as it is in the smallest run that shows the same."""
-    example = _example(checked, failed, same_as(found[0]))
+    search = Search()
+    example = _example(checked, failed, same_as(found[0]), search)
     console.diagnostics(found if example is None else example.found)
     if example is not None:
         console.lines(_run(example))
+    console.lines(_stopped(search))
 
 
 def _show_run(checked: _Checked, found: list[Diagnostic]) -> None:
     """Print a run that goes wrong because of what the static check has found, with its finding in short."""
-    example = _example(checked, None, follows_from(found))
+    search = Search()
+    example = _example(checked, None, follows_from(found), search)
     if example is None:
-        console.lines([f"  on {checked.where}"])
+        console.lines([f"  on {checked.where}", *_stopped(search)])
         return
     first = example.found[0]
     console.lines([*_run(example), f"    {first.code}: {first.fill(first.title)}"])
 
 
-def _example(checked: _Checked, failed: Trial | None, alike: Alike) -> Counterexample | None:
+def _example(checked: _Checked, failed: Trial | None, alike: Alike, search: Search) -> Counterexample | None:
     with console.progress("looking for a small run that fails"):
         most = checked.request.exhaustive
-        return counterexample(checked.tile, checked.roles, most, checked.instance(), failed, alike)
+        return counterexample(checked.tile, checked.roles, most, checked.instance(), failed, alike, search)
+
+
+def _stopped(search: Search) -> list[str]:
+    """What is said of a search that had too little time."""
+    said = f"  smaller runs that fail were looked for during {search.seconds:g} s, and not all"
+    return [said] if search.stopped else []
 
 
 def _run(example: Counterexample) -> list[str]:
@@ -266,7 +291,9 @@ def _explored(exploration: Exploration, most: int) -> str:
     steps = " and ".join(str(each.steps) for each in exploration.explored)
     if exploration.complete:
         return f"every order on {where}: {runs} runs with 1 and 2 CTAs for each role, of {steps} steps, stand for all"
-    return f"not every order on {where}: {runs} runs with 1 and 2 CTAs for each role, the bound is {most}"
+    tried = f"{runs} runs with 1 and 2 CTAs for each role, of {steps} steps"
+    bound = f"{most} runs or {most * STEPS} steps for each number of CTAs"
+    return f"not every order on {where}: {tried}; the bound is {bound}"
 
 
 def _delay(text: str, ranks: int) -> Delay:

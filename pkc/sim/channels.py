@@ -38,10 +38,20 @@ class Ring:
         self.full = Counter(rank, f"full stages of {label}, CTA", (cta,))
 
 
+def _own_label(channel: roles.ChannelOp) -> str:
+    """The label of a channel, and its number if others before it are labelled alike: no two share their counters."""
+    alike, label = 0, channel.label.data
+    before = channel.prev_op
+    while before is not None:
+        alike += isinstance(before, roles.ChannelOp) and before.label.data == label
+        before = before.prev_op
+    return f"{label} ({alike + 1})" if alike else label
+
+
 def ring_of(value: SSAValue, machine: Machine) -> Callable[[Frame], Ring]:
     """What finds the ring of a channel."""
     channel = roles.channel_of(value)
-    label, depth = channel.label.data, channel.depth
+    label, depth = _own_label(channel), channel.depth
 
     def find(frame: Frame) -> Ring:
         key = (frame.rank, frame.cta, channel)

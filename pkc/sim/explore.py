@@ -45,6 +45,8 @@ class Explored:
     found: tuple[Diagnostic, ...] = ()
     choices: tuple[Path, ...] = ()
     """The coroutine of each step of the last run."""
+    in_all: int = 0
+    """The steps of all runs together."""
 
 
 class Chosen:
@@ -125,11 +127,12 @@ class _Explorer:
         return False
 
 
-def explore(run: Run, most: int) -> Explored:
-    """Carry out runs until one finds something, all have been made, or their number has reached `most`."""
+def explore(run: Run, most: int, most_steps: int | None = None) -> Explored:
+    """Carry out runs until one finds something, all have been made, or their number has reached `most`, or that of
+    their steps `most_steps`."""
     explorer = _Explorer()
-    runs = steps = 0
-    while runs < most:
+    runs = steps = in_all = 0
+    while runs < most and (most_steps is None or in_all < most_steps):
         explorer.begin()
         runs += 1
         try:
@@ -140,12 +143,13 @@ def explore(run: Run, most: int) -> Explored:
             raise
         except PkcError as error:
             choices = explorer.trace.choices
-            return Explored(runs, steps or len(choices), complete=False, found=error.diagnostics, choices=choices)
-        steps = steps or len(explorer.trace.steps)
+            first, in_all = steps or len(choices), in_all + len(choices)
+            return Explored(runs, first, complete=False, found=error.diagnostics, choices=choices, in_all=in_all)
+        steps, in_all = steps or len(explorer.trace.steps), in_all + len(explorer.trace.steps)
         explorer.end()
         if not explorer.next():
-            return Explored(runs, steps, complete=True)
-    return Explored(runs, steps, complete=False)
+            return Explored(runs, steps, complete=True, in_all=in_all)
+    return Explored(runs, steps, complete=False, in_all=in_all)
 
 
 def _independent(a: Step, b: Step) -> bool:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pkc.check.counterexample import Counterexample, counterexample, explore_small
-from pkc.check.run import baseline_of
+from pkc.check.counterexample import Counterexample, Search, counterexample, explore_small
+from pkc.check.run import TRIALS, Trials, baseline_of
 from pkc.cli.main import main
 from pkc.dialect import access, counters
-from pkc.driver.compiler import Compiled, load
+from pkc.driver.compiler import Compiled, compile_program, load
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from tests.check.collected import ALL_WRONG
 from tests.sweeps import sweep
 from tools.mutant_changes import COUNT, number
@@ -47,6 +49,51 @@ def test_every_order_of_every_example(name: str) -> None:
     for overlap, compiled in at_roles_level(path, [overlap for overlap in OVERLAPS if overlap != "packets"]):
         exploration = explore_small(load(path, constants=constants_of(name, overlap)), compiled, 2, 50)
         assert (exploration.complete, exploration.found) == (True, []), overlap
+
+
+ALIKE = """
+kernel k(X: f32[4, M].symmetric(), Y: f32[4, M], Z: f32[4, M], G: f32[M].symmetric().scratch(), full: signal[1],
+         free: signal[1]):
+    with role(communicator):
+        for i in range(4):
+            wait(free[0], 2 * i)
+            for m in tasks(blocks(M, 8)):
+                store(G.at((rank + 1) % ranks)[m], X[i, m])
+            signal(full.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        for i in range(4):
+            wait(full[0], i + 1)
+            for m in tasks(blocks(M, 8)):
+                Y[i, m] = G[m]
+            signal(free.at((rank + ranks - 1) % ranks)[0], 1)
+    with role(storer):
+        for i in range(4):
+            wait(full[0], i + 1)
+            for m in tasks(blocks(M, 8)):
+                Z[i, m] = G[m] * 2.0
+            signal(free.at((rank + ranks - 1) % ranks)[0], 1)
+"""
+
+
+def test_channels_that_are_labelled_alike_do_not_depend_on_each_other() -> None:
+    """Two roles of a CTA have one each for tiles of G."""
+    program = parse_text(Source("k.pk", ALIKE.lstrip()))
+    tile, compiled = (compile_program(program, level=level) for level in ("tile", "roles"))
+    exploration = explore_small(tile, compiled, 2, 50)
+    assert (exploration.complete, exploration.runs) == (True, 2)
+
+
+def test_a_search_without_time_finds_nothing_smaller() -> None:
+    """What fails on the instance that was asked for is shown; the search says that it was stopped."""
+    broken = roles("gemm_rs")
+    for wait in waits(broken, "C.arrived"):
+        wait.detach()
+        wait.erase()
+    tile, search = load(EXAMPLES / "gemm_rs.pk"), Search(seconds=0.0)
+    asked = baseline_of(tile, ranks=4, dims=DIMS)
+    trial = next(trial for trial in TRIALS if Trials(broken.kernel, asked).check(trial))
+    found = counterexample(tile, broken, 200, asked, trial, lambda _: True, search)
+    assert found is not None and found.size.startswith("4 ranks, ") and search.stopped
 
 
 @pytest.mark.long
@@ -118,7 +165,7 @@ def test_a_small_instance_is_not_held_against_a_program(tmp_path: Path, capsys: 
     """With a count for each rank, and not every third one, the last rank's index is wrong; the user has asked for
     nine."""
     before = "(rank + ranks - 1) % ranks"
-    text = COUNTS.replace("[rank]", "[3 * rank]").replace(f"[{before}]", f"[3 * ({before})]")
+    text = COUNTS.replace("[rank]", "[6 * rank // 2]").replace(f"[{before}]", f"[6 * ({before}) // 2]")
     assert checked(text, tmp_path, "--ranks", "3", "--set", "P=64,D=70,E=9", "--seeds", "2") == 0
     shown = capsys.readouterr()
     assert shown.err == ""

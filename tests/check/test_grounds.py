@@ -16,7 +16,7 @@ from pkc.location import Source
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.signal_counts import counted
 from pkc.targets import DEFAULT
-from tests.check.collected import ALL_WRONG
+from tests.check.collected import ALL_RIGHT, ALL_WRONG
 from tests.check.more_wrong import rounds
 from tests.check.protocols import RIGHT, WRONG
 
@@ -90,10 +90,10 @@ def test_what_is_sampled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_too_many_orders_are_a_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = RIGHT["a ring with credits, which one and two ranks do not await"].text
+    text = ALL_RIGHT["two memories in turn and one barrier for each round"].text
     found = grounds(text, tmp_path, capsys, *ON_2, "--exhaustive", "2", "--seeds", "1")
     explored, asked = found["sampled"]
-    assert explored.startswith("in 3 orders on 2 ranks, M = 9, 1 and 2 CTAs for each role: accesses to `X`, `Y`, `G`")
+    assert explored.startswith("in 3 orders on 2 ranks, M = 9, 1 and 2 CTAs for each role: accesses to `X`, `Y`, `S`")
     assert asked.startswith("in 2 orders on 2 ranks, M = 20")
 
 

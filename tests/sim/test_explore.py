@@ -204,6 +204,16 @@ def test_the_bound_is_reported() -> None:
     assert Toy(program).explore().complete
 
 
+def test_steps_are_bounded_too() -> None:
+    program = [[Do("write", "x")] * 3, [Do("write", "x"), Do("read", "x")] * 2]
+    one = Toy(program).explore(1)
+    assert explore(Toy(program).run, 100, one.steps).runs == 1
+    two = explore(Toy(program).run, 100, one.steps + 1)
+    assert (two.runs, two.complete) == (2, False) and two.in_all > one.steps
+    whole = Toy(program).explore()
+    assert explore(Toy(program).run, 10**6, whole.in_all).runs == whole.runs
+
+
 def test_a_given_order_is_followed() -> None:
     toy, trace = Toy([[Do("write", "x")] * 2, [Do("write", "x"), Do("read", "x")]]), Trace()
     choices = ((1,), (0,), (1,), (0,), (1,), (0,))
