@@ -29,6 +29,10 @@ _INDEXED = (access.ReadOp, access.LoadOp, access.StoreOp, access.StoreAddOp, acc
 _BY_TABLE = (access.GatherOp, access.ScatterAccumulateOp)
 
 
+_ANY = -(1 << 31)
+"""The low end of a range that has none."""
+
+
 @dataclass(frozen=True)
 class _Range:
     """The integers from `low` to below `high`; `absent` if -1 may stand for none; `pairs` of (rank, row).
@@ -44,16 +48,22 @@ class _Range:
 
     def __and__(self, other: _Range) -> _Range:
         low = max(self.low, other.low)
-        high = max(low + 1, min(self.high, other.high))
+        high = min(self.high, other.high)
+        high = high if low == _ANY else max(low + 1, high)
         absent = self.absent and other.absent and self.moved == other.moved
         return _Range(low, high, absent, self.pairs or other.pairs, self.moved)
 
     def move(self, by: int) -> _Range:
-        return replace(self, low=self.low + by, high=self.high + by, moved=self.moved + by)
+        low = self.low if self.low == _ANY else self.low + by
+        return replace(self, low=low, high=self.high + by, moved=self.moved + by)
 
     def below(self, most: int) -> _Range:
         """Of what the program adds up to `most` to before the use."""
         return _Range(self.low, max(self.low + 1, self.high - most))
+
+    def at_least_clamped(self) -> _Range:
+        """Of what the program raises to a number before the use: it may be below."""
+        return replace(self, low=_ANY)
 
     def before_division(self, by: int) -> _Range:
         """Of what the program divides before the use."""
@@ -112,9 +122,22 @@ def _reads(array: SSAValue) -> list[SSAValue]:
 
 def _are_offsets(reads: Collection[SSAValue]) -> bool:
     """Whether lists of blocks, or loops, go from one element of an array to another: ascending ones do not overlap."""
-    users = [use.operation for read in reads for use in read.uses]
-    lists = any(isinstance(op, coordinates.BlockCountOp) and op.start in reads and op.stop in reads for op in users)
-    return lists or any(isinstance(op, scf.ForOp) and op.lb in reads and op.ub in reads for op in users)
+    ends = set(reads)
+    ends |= {moved for read in reads for moved in _moved(read)}
+    users = [use.operation for end in ends for use in end.uses]
+    lists = any(isinstance(op, coordinates.BlockCountOp) and op.start in ends and op.stop in ends for op in users)
+    return lists or any(isinstance(op, scf.ForOp) and op.lb in ends and op.ub in ends for op in users)
+
+
+def _moved(end: SSAValue) -> Iterator[SSAValue]:
+    """What is computed of an end of a list by a sum with a number, or a limit."""
+    for use in end.uses:
+        op = use.operation
+        if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MinSIOp | arith.MaxSIOp):
+            other = op.operands[1 - use.index]
+            if constant_of(other) is not None or isinstance(other.owner, coordinates.DimOp):
+                yield op.result
+                yield from _moved(op.result)
 
 
 def _names_a_store(value: SSAValue) -> bool:
@@ -153,7 +176,7 @@ def _common(ranges: list[_Range]) -> _Range:
     common = ranges[0]
     for other in ranges[1:]:
         common &= other
-    return common
+    return replace(common, low=min(0, common.high - 1)) if common.low == _ANY else common
 
 
 def _integers(wanted: _Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
@@ -208,8 +231,10 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
 def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
     for use in value.uses:
         op = use.operation
-        if isinstance(op, arith.IndexCastOp | arith.MinSIOp | arith.MaxSIOp):
+        if isinstance(op, arith.IndexCastOp | arith.MinSIOp):
             yield from _uses_of_index(op.result, sizes)
+        elif isinstance(op, arith.MaxSIOp):
+            yield from (wanted.at_least_clamped() for wanted in _uses_of_index(op.result, sizes))
         elif isinstance(op, arith.AddiOp | arith.SubiOp):
             by = _taken_off(op, use)
             if by is not None:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from xdsl.dialects import arith
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, ReadOp, StoreOp, array_type
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
+from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp
+from pkc.dialect.counters import CounterOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import RANKS, BlockType, PGLType
+from pkc.dialect.types import RANKS, BlockType, PGLType, SignalType
+from pkc.sim.numbers import end_of, most, passed_by
 from pkc.sim.program import Program
 
 MANY = 64
 """An instance with so many tasks along one dimension is too large for every order of it."""
+
+MOST = 128
+"""As many blocks, or elements of a dimension that has none, are worth looking at what happens behind a number."""
 
 _FEWEST, _NUMBERS = 2, 4
 """How many blocks the dimensions of an instance have in which they differ: from 2 to 5, in turn."""
@@ -36,7 +42,12 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
 
     What an author wrote may be right by chance where dimensions are alike and the last of two blocks has one position.
     So where roles are written, all dimensions with blocks have fewer positions than ranks, and in a third instance each
-    dimension has another number of blocks, all whole, or of elements, unless the program divides one by another.
+    dimension has another number of blocks, all whole, or of elements, unless the program divides one by another. Where
+    roles are derived, a dimension without blocks has one element as a rule, and in the third instance two or three: of
+    tasks for each some show what one alone cannot.
+
+    In the last one dimensions are long enough for integers to pass the numbers that the program names
+    (`pkc/sim/numbers.py`), as far as that takes no more than `MOST` blocks.
     """
     blocks, sharded, sizes = _blocks(kernel), _sharded(kernel), _sizes(kernel, ranks)
     few = {dim: max(1, ranks - 1) for dim in sizes if dim in sharded or (kernel.roles and dim in blocks)}
@@ -45,6 +56,13 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
         shares = {dim: blocks.get(dim, 1) * (ranks if dim in sharded else 1) for dim in sizes}
         numbers = {dim: _FEWEST + place % _NUMBERS for place, dim in enumerate(sizes) if dim not in _divided(kernel)}
         yield _fitted(kernel, ranks, sizes | {dim: shares[dim] * number for dim, number in numbers.items()})
+    else:
+        single = [dim for dim in sizes if dim not in blocks and dim not in sharded]
+        if single:
+            yield _fitted(kernel, ranks, sizes | {dim: _FEWEST + place % 2 for place, dim in enumerate(single)})
+    passed = {dim: size for dim, size in passed_by(kernel, ranks).items() if size <= MOST * blocks.get(dim, 1)}
+    if any(size > sizes[dim] for dim, size in passed.items()):
+        yield _fitted(kernel, ranks, sizes | {dim: max(sizes[dim], size) for dim, size in passed.items()})
 
 
 def _sizes(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict[str, int]:
@@ -90,19 +108,23 @@ def _taken(kernel: KernelOp) -> dict[str, int]:
 
 
 def _named(kernel: KernelOp, ranks: int) -> dict[str, int]:
-    """How long dimensions must be for indices that are constants or the number of a rank."""
+    """How long dimensions must be for indices that are made of numbers, loops over them, and ranks."""
     found: dict[str, int] = {}
     for op in kernel.walk():
-        if not isinstance(op, LoadOp | ReadOp | StoreOp):
-            continue
-        for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
-            constant = constant_of(index)
-            least = (
-                constant + 1 if constant is not None else ranks if isinstance(index.owner, RankOp | RingPeerOp) else 0
-            )
-            if isinstance(dim, str):
-                found[dim] = max(found.get(dim, 0), least)
+        for dim, index in _indices(op):
+            last = most(index, ranks)
+            if isinstance(dim, str) and last is not None:
+                found[dim] = max(found.get(dim, 0), last + 1)
     return found
+
+
+def _indices(op: Operation) -> Iterator[tuple[int | str | BlockType, SSAValue]]:
+    """The dimensions of the array or the counters that an operation uses, and what it takes of each."""
+    if isinstance(op, CounterOp):
+        assert isinstance(op.signal.type, SignalType)
+        yield from zip(op.signal.type.extents, op.indices, strict=False)
+    elif isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp):
+        yield from zip(array_type(op.array).dimensions, op.indices, strict=True)
 
 
 def _divided(kernel: KernelOp) -> set[str]:
@@ -113,19 +135,35 @@ def _divided(kernel: KernelOp) -> set[str]:
 
 
 def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
-    """Dimensions that are indexed by the number of a part of another one, that other one, and how long a part is."""
+    """Dimensions that are indexed by the number of a part of another one, or by a number below it, that other one, and
+    how long a part is."""
     found: dict[str, tuple[str, int]] = {}
     for op in kernel.walk():
+        if isinstance(op, BlockCountOp) and op.start is not None and isinstance(op.start.owner, arith.MuliOp):
+            part, by = op.start.owner.operands
+            dim = _ranging_over(part)
+            if dim is not None and isinstance(op.block.of, str) and (constant_of(by) or 0) > 0:
+                found[dim] = op.block.of, constant_of(by) or 1
         if not isinstance(op, LoadOp | ReadOp):
             continue
         for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
             part = index.owner
-            by = constant_of(part.rhs) if isinstance(part, arith.FloorDivSIOp) else None
-            position = part.lhs.owner if isinstance(part, arith.FloorDivSIOp) else None
-            if by and isinstance(position, BlockPositionOp) and isinstance(dim, str):
-                of = block_type(position.block).of
-                found |= {dim: (of, by)} if isinstance(of, str) else {}
+            by = constant_of(part.rhs) if isinstance(part, arith.FloorDivSIOp) else 1
+            of = _ranging_over(part.lhs if isinstance(part, arith.FloorDivSIOp) else index)
+            if by and isinstance(dim, str) and of not in (None, RANKS, dim):
+                found[dim] = of, by
     return found
+
+
+def _ranging_over(number: SSAValue) -> str | None:
+    """The dimension of which an integer is a position of a block, or below which it is."""
+    if isinstance(number, BlockArgument):
+        end = end_of(number)
+        return end.owner.dim.data if end is not None and isinstance(end.owner, DimOp) else None
+    if isinstance(number.owner, BlockPositionOp):
+        of = block_type(number.owner.block).of
+        return of if isinstance(of, str) else None
+    return None
 
 
 def _sharded(kernel: KernelOp) -> set[int | str]:

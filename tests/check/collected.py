@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tests.check import buffers, by_chance, groups, more_right, more_wrong, protocols
+from tests.check import buffers, by_chance, groups, lists, more_right, more_wrong, protocols, rounds, sizes
 from tests.check.protocols import Right, Wrong
 
-_WRONG = (protocols.WRONG, more_wrong.MORE_WRONG, buffers.WRONG, groups.WRONG, by_chance.WRONG)
-_RIGHT = (protocols.RIGHT, more_right.MORE_RIGHT, buffers.RIGHT, groups.RIGHT, by_chance.RIGHT)
+_BOTH = (buffers, groups, by_chance, sizes, lists, rounds)
+
+_WRONG = (protocols.WRONG, more_wrong.MORE_WRONG, *(each.WRONG for each in _BOTH))
+_RIGHT = (protocols.RIGHT, more_right.MORE_RIGHT, *(each.RIGHT for each in _BOTH))
 
 ALL_WRONG: dict[str, Wrong] = {name: wrong for those in _WRONG for name, wrong in those.items()}
 ALL_RIGHT: dict[str, Right] = {name: right for those in _RIGHT for name, right in those.items()}

@@ -37,6 +37,11 @@ _OFTEN = {
     "counters of heads that count heads",
     "whole blocks and one more, for sizes that have no rest",
     "each block but the first counted twice",
+    "groups of four, awaited by groups of eight",
+    "block five is not stored in time",
+    "seven blocks exactly",
+    "what lies behind position forty, not awaited",
+    "sequences that overlap by one",
 }
 """What no other test is about."""
 
@@ -56,6 +61,13 @@ _ONCE = {
     *((name, right.ranks[number % len(right.ranks)]) for number, (name, right) in enumerate(RIGHT.items())),
     ("two buffers with credits", 2),
     ("experts shared out, as evenly as they go", 3),
+    ("two lists of blocks inside of tasks", 2),
+    ("sequences by offsets, cut off at the end", 1),
+    ("a counter with a number, of a dimension", 2),
+    ("a number from the caller, in blocks", 2),
+    ("8-bit cache: append", 1),
+    ("8-bit cache: lengths, window", 1),
+    ("8-bit cache: decode", 1),
 }
 
 

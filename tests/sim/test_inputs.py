@@ -5,6 +5,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program, load
@@ -340,3 +341,96 @@ pk.kernel @written(%X: !pk.private<[M, N, B, E, H, G], f32> {pk.name = "X"}) {
     few, unlike = other_dims(find_kernel(module, None), ranks=3)
     assert few == {"M": 2, "N": 2, "B": 1, "E": 7, "H": 1, "G": 1}
     assert unlike == {"M": 16, "N": 24, "B": 4, "E": 7, "H": 1, "G": 1}
+
+
+def tile_level(text: str) -> ModuleOp:
+    return compile_program(parse_text(Source("some.pk", text.lstrip())), level="tile").module
+
+
+PASSED = """
+kernel k(X: f32[M], Y: f32[M], s: signal[M]):
+    with role(consumer):
+        for m in tasks(blocks(M, 8)):
+            {body}
+            signal(s.at(rank)[0], 1)
+            Y[m] = X[m]
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        ("wait(s[start(m) // 64], 1)", 66),  # position 64 and one more
+        ("wait(s[0], min(start(m), 40))", 42),
+        ("wait(s[0], len(blocks(M, 8)) // 7)", 65),  # nine blocks, the last of one position
+        ("wait(s[0], M // 100)", 102),
+        ("wait(s[0], len(blocks(M, 8, stop=40)))", 49),  # a block behind the end of the list
+        ("wait(s[0], M // 7000)", None),  # more blocks than are worth it
+        ("wait(s[0], rank // 64)", None),
+    ],
+)
+def test_integers_pass_the_numbers_that_a_program_names(body: str, size: int | None) -> None:
+    kernel = find_kernel(tile_level(PASSED.format(body=body)), None)
+    sizes = [dims["M"] for dims in other_dims(kernel, ranks=2)]
+    assert max(sizes) == (size or 16)
+
+
+@pytest.mark.parametrize(
+    ("index", "least"), [("2 * i + 1", 8), ("rank * 4 + i", 12), ("ranks - 1 + i", 1), ("start(m) + i", 1)]
+)
+def test_indices_made_of_numbers_are_never_too_large(index: str, least: int) -> None:
+    """`i` goes from 0 to 3, and the last of three ranks is 2. What is not known counts for nothing."""
+    text = "kernel k(X: f32[E, M], Y: f32[4, M]):\n    for m in tasks(blocks(M, 8)):\n"
+    text += f"        for i in range(4):\n            Y[i, m] = X[{index}, m]\n"
+    assert small_dims(find_kernel(tile_level(text), None), ranks=3)["E"] == least
+
+
+def test_counters_with_a_number_are_there() -> None:
+    kernel = find_kernel(tile_level(PASSED.replace("signal[M]", "signal[N]").format(body="wait(s[5], 0)")), None)
+    assert small_dims(kernel, ranks=2)["N"] == 6
+
+
+def test_several_of_what_tasks_are_made_for_one_by_one() -> None:
+    """Heads that others share are as many as these need."""
+    kernel = load(Path(__file__).parents[2] / "examples" / "grouped_attention.pk").kernel
+    one, several = small_dims(kernel, ranks=1), list(other_dims(kernel, ranks=1))
+    assert {one[dim] for dim in "BHG"} == {1}
+    assert any(sizes["B"] > 1 and sizes["H"] > 1 for sizes in several)
+    assert all(sizes["G"] * 4 >= sizes["H"] for sizes in (one, *several))
+
+
+CUT_OFF = """
+kernel k(X: f32[S], rows: i32[N], Y: f32[S]):
+    for b in tasks(N - 1):
+        for q in tasks(blocks(S, 8, start={start}, stop={stop})):
+            Y[q] = X[q]
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [
+        ("rows[b]", "rows[b + 1]"),
+        ("rows[b]", "min(rows[b + 1], S)"),
+        ("max(rows[b], 0)", "min(rows[b + 1] + 1, S)"),
+    ],
+)
+def test_offsets_ascend_also_where_they_are_cut_off(start: str, stop: str) -> None:
+    module = tile_level(CUT_OFF.format(start=start, stop=stop))
+    drawn = [draw_inputs(module, ranks=2, dims={"S": 99, "N": 7}, seed=seed)["rows"] for seed in range(5)]
+    assert all((np.diff(rows, axis=-1) >= 0).all() for rows in drawn)
+
+
+WINDOW = """
+kernel k(X: f32[S, N], n: i32, Y: f32[N]):
+    for c in tasks(blocks(N, 8)):
+        y = zeros(f32, c)
+        for i in range(max(n - 64, 0), n):
+            y = y + X[i, c]
+        Y[c] = y
+"""
+
+
+def test_a_number_that_is_raised_to_another_may_be_below_it() -> None:
+    drawn = {draw_inputs(tile_level(WINDOW), ranks=1, dims={"S": 5, "N": 8}, seed=seed)["n"] for seed in range(60)}
+    assert drawn == {0, 1, 2, 3, 4, 5}
