@@ -49,6 +49,9 @@ EXPLAINED = {
     ("all_reduce_explicit default", 10): _LEFT,
     **{("barriers one after the other", line): _BARRIERS for line in (3, 4, 9, 10)},
     ("a barrier of each task", 4): _NOTHING,
+    ("tiles in pieces", 3): _NOTHING,
+    ("tiles in pieces", 9): _LEFT,
+    ("tiles in pieces", 10): _LEFT,
     ("sums in any order", 5): "each rank clears the memory of the next one, not its own, before the same barrier",
     (
         "a store that no load orders",

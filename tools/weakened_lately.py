@@ -5,7 +5,7 @@ from __future__ import annotations
 from tools.mistake import Mistake
 
 _CLUSTERS, _ONCE = "passes/roles/plan_clusters.py", "passes/roles/load_once.py"
-_SCATTERS = "passes/tile/order_scatters.py"
+_SCATTERS, _ENTRIES = "passes/tile/order_scatters.py", "passes/entries.py"
 
 LATELY = (
     Mistake(
@@ -87,16 +87,16 @@ LATELY = (
     ),
     Mistake(
         "another statement adds to ordered sums",
-        _SCATTERS,
-        "if any(use.operation is not op and _comes_before(use.operation, top) for use in op.array.uses):",
+        _ENTRIES,
+        "if any(_comes_before(use.operation, found[-1].top) for use in ops[0].array.uses if use.operation not in ops):",
         "if False:",
         "passes/test_order_scatters.py",
     ),
     Mistake(
-        "blocks of a table from anywhere on have slots",
-        _SCATTERS,
-        " or made.start is not None:",
-        ":",
+        "blocks of a part of a table have slots",
+        _ENTRIES,
+        "if made.shard is not None or made.sharded is not None:",
+        "if False:",
         "passes/test_order_scatters.py",
     ),
     Mistake(
@@ -115,7 +115,7 @@ LATELY = (
     ),
     Mistake(
         "tables that differ from column to column have slots",
-        _SCATTERS,
+        _ENTRIES,
         "if any(index in columns and index in table for index in indices):",
         "if False:",
         "passes/test_order_scatters.py",
@@ -338,8 +338,8 @@ LATELY = (
     Mistake(
         "a store overtakes another one to its place",
         "passes/roles/insert_fences.py",
-        "any(_is_there(op, other) for other in state.stored)",
-        "not op",
+        "_may_be_there(op, other) for other",
+        "False for other",
         "check/test_checker.py",
         "one_place",
     ),
