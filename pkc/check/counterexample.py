@@ -23,7 +23,7 @@ from pkc.sim.work import TooLongError
 CTAS = (1, 2)
 """As many CTAs run each role when all orders are simulated."""
 
-STEPS = 200
+STEPS = 100
 """As many steps of a run of average length, by which the number of steps of an exploration is bounded too."""
 
 SECONDS = 10.0
