@@ -321,14 +321,6 @@ LATELY = (
         "table",
     ),
     Mistake(
-        "tables that name this rank's rows wait for counters of other ranks",
-        "passes/machine/lowering/signals.py",
-        'exists = emit.both(exists, emit.compare("ne", at.shard, role.rank))',
-        "pass",
-        "codegen/test_layouts.py",
-        "not_awaited",
-    ),
-    Mistake(
         "blocks whose elements are reduced are divided anew",
         "passes/analysis/division.py",
         "if axis < tile_type(op.tile).rank - 1 else None",
