@@ -12,7 +12,8 @@ from xdsl.ir import BlockArgument
 
 from pkc.check.run import Baseline
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import GatherOp, ReadOp, ScatterAccumulateOp, ScatterAddOp
+from pkc.dialect.access import ReadOp
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.numeric import Values, compute_dtype
 from pkc.dialect.program import KernelOp
 from pkc.sim.array import poison
@@ -42,7 +43,7 @@ class Unwritten(Diagnostic):
 def unwritten(kernel: KernelOp, baseline: Baseline) -> Iterator[Unwritten]:
     """The outputs of a run of the tile level that lack elements; none of a kernel in which data or a number of the
     caller's decides what is written, as it may be right to leave the rest."""
-    if any(isinstance(op, ReadOp | GatherOp | ScatterAccumulateOp | ScatterAddOp) for op in kernel.walk()):
+    if any(isinstance(op, ReadOp | ByTable) for op in kernel.walk()):
         return
     if any(isinstance(op, IndexCastOp) and isinstance(op.input, BlockArgument) for op in kernel.walk()):
         return

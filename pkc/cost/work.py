@@ -22,6 +22,8 @@ from pkc.dialect.access import (
     LoadOp,
     ReduceOp,
     ScatterAccumulateOp,
+    ScatterStoreAddOp,
+    ScatterStoreOp,
     StoreAddOp,
     StoreOp,
     array_type,
@@ -166,7 +168,7 @@ class _Counter(Evaluator):
             self._computing(self._target.per_element(op.name), seen)
         elif isinstance(op, SumRowsOp):
             self._sum_rows(op)
-        elif isinstance(op, StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp):
+        elif isinstance(op, _WRITES):
             iteration.stores.append(self._store(op))
         elif type(op) is MmaOp:
             left, right = tile_type(op.a), tile_type(op.b)
@@ -357,7 +359,7 @@ class _Counter(Evaluator):
         self._iteration.stores.append(Store(0, sent, summed=False))
         self._computing(self._target.per_element(op.combine.name), elements * self._ranks)
 
-    def _store(self, op: StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp) -> Store:
+    def _store(self, op: _WRITES) -> Store:
         kind, tile = array_type(op.array), tile_type(op.tile)
         size = prod(tile.shape) * dtype_bytes(tile.element_type)
         found = [self._blocks[index] for index in op.indices if index in self._blocks]
@@ -387,6 +389,8 @@ class _Counter(Evaluator):
         chunks = max(1, tile.shape[0] // self._target.tuning.summed_rows) if tile.rank == 2 else 1
         return Store(size, sent * times, True, chunks, written=data, shots=shots, packets=packets)
 
+
+_WRITES = StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp | ScatterStoreOp | ScatterStoreAddOp
 
 _SPREAD = 3**-0.5
 """The standard deviation of the length of a list that may have any length, as a share of its mean."""

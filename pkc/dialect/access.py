@@ -27,14 +27,14 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from pkc.dialect.by_table import INDEX, PLACE, ByTable, by_tables
 from pkc.dialect.effects import ReadsArray, UpdatesArray, WritesArray
 from pkc.dialect.elementwise import AddOp, Binary, MaxOp, MinOp
 from pkc.dialect.program import index_shape, verify_indices, verify_tile
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import BlockType, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
+from pkc.dialect.types import Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
 
 ARRAY = AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType)))
-INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
 _SIZED = (AttrSizedOperandSegments(as_property=True),)
 
 Array: TypeAlias = PrivateType | PGLType
@@ -42,9 +42,7 @@ Array: TypeAlias = PrivateType | PGLType
 
 def tables_of(op: Operation) -> tuple[SSAValue, ...]:
     """The tables by which an operation finds rows or elements."""
-    if isinstance(op, GatherOp):
-        return tuple(place for place in op.places if isinstance(place.type, TileType))
-    return (op.rows,) if isinstance(op, _Scatter) else ()
+    return op.tables if isinstance(op, ByTable) else ()
 
 
 def array_type(value: SSAValue) -> Array:
@@ -56,6 +54,11 @@ def array_type(value: SSAValue) -> Array:
 def is_pgl(value: SSAValue, layout: Layout) -> bool:
     """Whether a value is a parallel global array of this layout."""
     return isinstance(value.type, PGLType) and value.type.layout is layout
+
+
+def is_shared(array: SSAValue) -> bool:
+    """Whether ranks share an array: the elements are the same for all."""
+    return is_pgl(array, Layout.Shard) or is_pgl(array, Layout.Replicate)
 
 
 def _verify_rank(array: SSAValue, rank: SSAValue | None) -> None:
@@ -140,7 +143,7 @@ class LoadOp(IRDLOperation):
 
 
 @irdl_op_definition
-class GatherOp(IRDLOperation):
+class GatherOp(ByTable):
     """Elements of an array, at positions that a table names; zeros where one is negative.
 
     Whole rows: `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank,
@@ -155,7 +158,7 @@ class GatherOp(IRDLOperation):
     array = operand_def(ARRAY)
     local = opt_operand_def(PGLType)
     rows = operand_def(TileType)
-    indices = var_operand_def(AnyOf((INDEX, BaseAttr(TileType))))
+    indices = var_operand_def(PLACE)
     dim = opt_prop_def(IntegerAttr.constr(i64))
     axes = opt_prop_def(DenseArrayBase.constr(i64))
     result = result_def(TileType)
@@ -176,45 +179,19 @@ class GatherOp(IRDLOperation):
     @classmethod
     def along(cls, array: SSAValue, places: Sequence[SSAValue], axes: Sequence[int], shape: Sequence[int]) -> GatherOp:
         """Elements at `places`, of which one addresses each dimension, and one at least is a table."""
-        dim = next(number for number, place in enumerate(places) if isinstance(place.type, TileType))
-        properties = {"dim": IntegerAttr(dim, i64), "axes": DenseArrayBase.from_list(i64, axes)}
-        others = [*places[:dim], *places[dim + 1 :]]
+        table, others, properties = by_tables(places, axes)
         result = TileType(shape, array_type(array).element_type)
-        return cls.build(operands=[array, None, places[dim], others], properties=properties, result_types=[result])
-
-    @property
-    def of_rows(self) -> bool:
-        """Whether whole rows are named."""
-        return self.axes is None
-
-    @property
-    def places(self) -> tuple[SSAValue, ...]:
-        """What addresses each dimension."""
-        dim = 0 if self.dim is None else self.dim.value.data
-        return (*self.indices[:dim], self.rows, *self.indices[dim:])
-
-    @property
-    def axes_of_places(self) -> tuple[tuple[int, ...], ...]:
-        """The axes of the result that each of the places goes along."""
-        counts = [_rank_of(place) for place in self.places]
-        if self.of_rows and is_pgl(self.array, Layout.Symmetric):
-            counts[0] = 1
-        axes = iter(range(sum(counts)) if self.axes is None else self.axes.get_values())
-        return tuple(tuple(next(axes) for _ in range(count)) for count in counts)
-
-    @property
-    def ends_in_block(self) -> bool:
-        """Whether neighbours along the last axis of the result are neighbours in the array."""
-        *others, last = self.axes_of_places
-        final = self.result.type.rank - 1
-        return isinstance(self.places[-1].type, BlockType) and last == (final,) and all(final not in a for a in others)
+        return cls.build(operands=[array, None, table, others], properties=properties, result_types=[result])
 
     def verify_(self) -> None:
         array, rows = array_type(self.array), tile_type(self.rows)
         if self.local is not None:
             _verify_local(array, array_type(self.local))
         if not self.of_rows:
-            _verify_places(self)
+            if is_pgl(self.array, Layout.Shard) or self.local is not None:
+                raise VerifyException("tables along any dimension pick from memory of this rank")
+            verify_indices(array, self.places)
+            self.verify_places(self.result.type, array.element_type)
             return
         verify_indices(array, self.indices, first=1)
         pairs = is_pgl(self.array, Layout.Symmetric)
@@ -222,33 +199,6 @@ class GatherOp(IRDLOperation):
             raise VerifyException(f"expected i32 rows with {'axes (p, 2)' if pairs else 'one axis'}, got {rows}")
         shape = (rows.shape[0], *index_shape([i.type for i in self.indices]))
         verify_tile(self.result.type, shape, array.element_type, "a tile")
-
-
-def _rank_of(place: SSAValue) -> int:
-    return place.type.rank if isinstance(place.type, TileType) else int(isinstance(place.type, BlockType))
-
-
-def _verify_places(op: GatherOp) -> None:
-    array, places, axes = array_type(op.array), op.places, op.axes
-    assert axes is not None
-    verify_indices(array, places)
-    if is_pgl(op.array, Layout.Shard) or op.local is not None:
-        raise VerifyException("tables along any dimension pick from memory of this rank")
-    if sum(map(_rank_of, places)) != len(axes):
-        raise VerifyException(f"expected an axis for each of those of {len(places)} places, got {len(axes)}")
-    extents: dict[int, int] = {}
-    for place, along in zip(places, op.axes_of_places, strict=True):
-        kind = place.type
-        if isinstance(kind, TileType) and kind.element_type != i32:
-            raise VerifyException(f"expected a table of i32, got {kind}")
-        shape = kind.shape if isinstance(kind, TileType) else (kind.extent,) if isinstance(kind, BlockType) else ()
-        for axis, extent in zip(along, shape, strict=True):
-            if extents.setdefault(axis, extent) != extent:
-                raise VerifyException(f"axis {axis} has {extents[axis]} elements, and {extent}")
-    shape = tuple(extents[axis] for axis in sorted(extents))
-    if sorted(extents) != list(range(len(extents))):
-        raise VerifyException(f"expected all axes of a tile, got {sorted(extents)}")
-    verify_tile(op.result.type, shape, array.element_type, "a tile")
 
 
 @irdl_op_definition
@@ -364,26 +314,46 @@ class AtomicAddOp(AddToArrayOp):
         _verify_summed(self.array)
 
 
-class _Scatter(IRDLOperation, ABC):
-    """Row i of the tile goes to row `rows[i]` of the array; a negative row is dropped."""
+class _Scatter(ByTable):
+    """A tile to the places that tables name: row i to row `rows[i]` of the array, or with `axes` elements to places
+    along any dimension, as `pk.gather` has them. What a negative entry names is dropped."""
 
     tile = operand_def(TileType)
-    array = operand_def(PGLType)
+    array = operand_def(ARRAY)
+    rank = opt_operand_def(IndexType())
     rows = operand_def(TileType)
-    indices = var_operand_def(INDEX)
-    traits = traits_def(UpdatesArray())
+    indices = var_operand_def(PLACE)
+    dim = opt_prop_def(IntegerAttr.constr(i64))
+    axes = opt_prop_def(DenseArrayBase.constr(i64))
+    irdl_options = _SIZED
     assembly_format = (
-        "$tile `,` $array `rows` $rows `[` $indices `:` type($indices) `]` attr-dict `:` type($tile) `,`"
-        " type($array) `,` type($rows)"
+        "$tile `,` $array (`at` $rank^)? `rows` $rows (`dim` $dim^ `axes` $axes)? `[` $indices `:` type($indices) `]`"
+        " attr-dict `:` type($tile) `,` type($array) `,` type($rows)"
     )
 
-    def __init__(self, tile: SSAValue, array: SSAValue, rows: SSAValue, indices: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[tile, array, rows, indices])
+    def __init__(
+        self,
+        tile: SSAValue,
+        array: SSAValue,
+        places: Sequence[SSAValue],
+        axes: Sequence[int] | None = None,
+        rank: SSAValue | None = None,
+    ) -> None:
+        """At `places`, of which the first is the table of rows; with `axes` any may be a table."""
+        table, others, properties = (places[0], [*places[1:]], {}) if axes is None else by_tables(places, axes)
+        super().__init__(operands=[tile, array, rank, table, others], properties=properties)
+
+    def like(self, kind: type[_Scatter], tile: SSAValue) -> _Scatter:
+        """Another operation at the same places."""
+        return kind(tile, self.array, self.places, None if self.axes is None else self.axes.get_values(), self.rank)
 
     def verify_(self) -> None:
         array, rows = array_type(self.array), tile_type(self.rows)
-        _verify_summed(self.array)
-        verify_indices(array, self.indices, first=1)
+        _verify_rank(self.array, self.rank)
+        verify_indices(array, self.indices if self.of_rows else self.places, first=int(self.of_rows))
+        if not self.of_rows:
+            self.verify_places(self.tile.type, array.element_type)
+            return
         if rows.rank != 1 or rows.element_type != i32:
             raise VerifyException(f"expected i32 rows with one axis, got {rows}")
         shape = (rows.shape[0], *index_shape([i.type for i in self.indices]))
@@ -391,17 +361,64 @@ class _Scatter(IRDLOperation, ABC):
 
 
 @irdl_op_definition
-class ScatterAccumulateOp(_Scatter):
-    """As `pk.accumulate`, row i of the tile to row `rows[i]` of the array; a negative row is dropped."""
+class ScatterStoreOp(_Scatter):
+    """As `pk.store`, to the places that tables name."""
 
-    name = "pk.scatter_accumulate"
+    name = "pk.scatter_store"
+    traits = traits_def(WritesArray())
 
 
 @irdl_op_definition
-class ScatterAddOp(_Scatter):
-    """As `pk.atomic_add`, row i of the tile to row `rows[i]` of the array; a negative row is dropped."""
+class ScatterAccumulateOp(_Scatter):
+    """As `pk.accumulate`, to the places that tables name."""
+
+    name = "pk.scatter_accumulate"
+    traits = traits_def(UpdatesArray())
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_summed(self.array)
+
+
+class AddByTableOp(_Scatter):
+    """Adds to what is there, in no order, as `AddToArrayOp`."""
+
+    traits = traits_def(UpdatesArray())
+
+
+@irdl_op_definition
+class ScatterStoreAddOp(AddByTableOp):
+    """As `pk.store_add`, to the places that tables name."""
+
+    name = "pk.scatter_store_add"
+
+    def verify_(self) -> None:
+        super().verify_()
+        if isinstance(self.array.type, PGLType):
+            _verify_symmetric(self.array)
+
+
+@irdl_op_definition
+class ScatterAddOp(AddByTableOp):
+    """As `pk.atomic_add`, to the places that tables name."""
 
     name = "pk.scatter_add"
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_summed(self.array)
+
+
+Scatter = ScatterStoreOp | AddByTableOp
+"""What goes to places that tables name where the operation stands."""
+
+Store = StoreOp | ScatterStoreOp
+StoreAdd = StoreAddOp | ScatterStoreAddOp
+
+
+def places_of(op: ByTable | ReadOp | LoadOp | _Write) -> Sequence[SSAValue]:
+    """What addresses each dimension of the array of an access."""
+    return op.places if isinstance(op, ByTable) else op.indices
 
 
 @irdl_op_definition
@@ -455,5 +472,5 @@ def _verify_symmetric(array: SSAValue) -> None:
 
 
 def _verify_summed(array: SSAValue) -> None:
-    if not (is_pgl(array, Layout.Shard) or is_pgl(array, Layout.Replicate)):
+    if not is_shared(array):
         raise VerifyException(f"a sum over ranks goes to a sharded or replicated array, got {array.type}")

@@ -81,6 +81,8 @@ ACCESS = (
     access.AccumulateOp,
     access.ScatterAccumulateOp,
     access.AtomicAddOp,
+    access.ScatterStoreOp,
+    access.ScatterStoreAddOp,
     access.ScatterAddOp,
     access.AllReduceOp,
     *counters.COUNTER_OPS,

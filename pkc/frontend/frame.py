@@ -84,8 +84,6 @@ class Frame:
     """The program's own functions that may be called here."""
     inside: str = ""
     """The function whose statements are built; empty in the kernel itself."""
-    writing: bool = False
-    """Inside of an index of what is written."""
     as_positions: Callable[[Block, Span], Value | None] | None = None
     """Inside of an index: the positions of a block, which stands for them in arithmetic; none if it cannot."""
     calls: int = 0
@@ -154,8 +152,6 @@ class Frame:
         if isinstance(value, Block):
             name = value.axis.name
             hint = f"`positions({name})` are its positions, `start({name})` is its first one"
-            if self.writing:
-                hint = f"store at blocks as they are, and read what is shifted: `X[{name} - 1]`"
             raise PkcError(NotAValue(span, str(value), hint))
         if isinstance(value, ArrayRef | SignalRef):
             raise PkcError(NotAValue(span, str(value), "index it with blocks to get a tile"))

@@ -49,12 +49,6 @@ Evaluate = Callable[[Frame, tree.Expr], Value]
 """How to evaluate an expression; given by `expressions.py`, which needs this module itself."""
 
 
-_BY_ROWS = (
-    "tables name what is read, `X[m, t[k]]`, and rows that are added to, `Y[rows, ...] += t`; "
-    "with `for i in tasks(N): Y[rows[i], ...] = t` each task stores one"
-)
-
-
 def check_sums(array: ArrayRef, op: str, span: Span) -> None:
     """That an array can be combined over ranks, or added to: sums of i8 are none."""
     if array.type.element_type == i8:
@@ -62,23 +56,20 @@ def check_sums(array: ArrayRef, op: str, span: Span) -> None:
         raise PkcError(BadOperand(span, op, f"`{array.name}` of i8", "an array of i32 or floats", hint))
 
 
-def place(frame: Frame, node: tree.Index, evaluate: Evaluate, *, rows: bool = False) -> Place:
-    """The place that `node` addresses in an array; with `rows`, the first index may be a row table (a scatter)."""
+def place(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Place:
+    """The place that `node` addresses in an array, by blocks and integers."""
+    array = base_array(frame, node)
+    rank = rank_of(frame, node, array, evaluate)
+    indices, axes = indices_of(frame, array, list(node.indices), evaluate, node.span)
+    return Place(array, rank, indices, axes)
+
+
+def base_array(frame: Frame, node: tree.Index) -> ArrayRef:
+    """The array in which `node` addresses a place."""
     array = _base(frame, node)
     if not isinstance(array, ArrayRef):
         raise PkcError(NotAValue(node.span, str(array), "only `signal`, `signal_all`, `wait` and `barrier` use it"))
-    rank = _rank(frame, node, array, evaluate)
-    given = list(node.indices)
-    table = None
-    if rows and given and not isinstance(given[0], tree.FullSlice):
-        first = evaluate(frame, given[0])
-        if isinstance(first, Tile):
-            table, given = row_table(frame, first, array, node.indices[0].span, pairs=False), given[1:]
-    first_dim = 0 if table is None else 1
-    indices, axes = indices_of(frame, array, given, evaluate, node.span, first=first_dim)
-    if table is not None:
-        axes = (table.axes[0], *axes)
-    return Place(array, rank, indices, axes, table)
+    return array
 
 
 def counter(
@@ -90,7 +81,7 @@ def counter(
     signal = _base(frame, node)
     if not isinstance(signal, SignalRef):
         raise PkcError(NotAPlace(node.span, name, "a place in a signal array", f"in {signal}", usage))
-    rank = _rank(frame, node, signal, evaluate)
+    rank = rank_of(frame, node, signal, evaluate)
     _check_count(signal, signal.name, len(node.indices), signal.type.dimensions, node.span, declared="signal")
     indices: list[SSAValue] = []
     for index, dim in zip(node.indices, signal.type.dimensions, strict=True):
@@ -256,7 +247,8 @@ def _base(frame: Frame, node: tree.Index) -> Value:
     return value
 
 
-def _rank(frame: Frame, node: tree.Index, array: ArrayRef | SignalRef, evaluate: Evaluate) -> SSAValue | None:
+def rank_of(frame: Frame, node: tree.Index, array: ArrayRef | SignalRef, evaluate: Evaluate) -> SSAValue | None:
+    """The rank that `node` names by `.at`, if it does."""
     if not isinstance(node.base, tree.At):
         return None
     symmetric = isinstance(array.type, PGLType) and array.type.layout is Layout.Symmetric
@@ -302,7 +294,7 @@ def index(
         return frame.integer(value, node.span), None
     if isinstance(value, Broken):
         raise PkcError()
-    hint = _BY_ROWS if isinstance(value, Tile) else ""
+    hint = "what tables name are integers: `cast(t, i32)`" if isinstance(value, Tile) else ""
     if isinstance(value, Tile) and not value.axes:
         hint = "a number that is computed is stored to an array of i32 first, and read from it in other `tasks`"
     raise PkcError(BadIndex(node.span, array.name, str(value), hint))

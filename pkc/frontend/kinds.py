@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
 from pkc.dialect.access import Array
-from pkc.dialect.types import INTEGERS, Dim, Layout, PGLType, SignalType, dtype_name, i1
+from pkc.dialect.types import INTEGERS, Dim, Layout, PGLType, SignalType, TileType, dtype_name, i1
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,13 +181,18 @@ class BlockList:
 
 @dataclass(frozen=True)
 class Place:
-    """An element or tile of an array, addressed but not yet read or written."""
+    """An element or tile of an array, addressed but not yet read or written. Among the indices there may be tables;
+    `along` has the axes that each index goes along, unless the first one alone is a table, of rows."""
 
     array: ArrayRef
     rank: SSAValue | None
     indices: tuple[SSAValue, ...]
     axes: tuple[Axis, ...]
-    rows: Tile | None = field(default=None)
+    along: tuple[int, ...] | None = None
+
+    @property
+    def has_tables(self) -> bool:
+        return any(isinstance(index.type, TileType) for index in self.indices)
 
 
 Value = Constant | Integer | Boolean | Dimension | Tile | Block | ArrayRef | SignalRef | Broken

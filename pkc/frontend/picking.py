@@ -1,4 +1,5 @@
-"""Reads of arrays: tiles of blocks, `A[m, k]`; elements at positions that tables name, `A[m, t[k]]`, `A[m, k - 1]`."""
+"""Places in arrays that are read or written: tiles of blocks, `A[m, k]`; elements at positions that tables name,
+`A[m, t[k]]`, `A[m, k - 1]`."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from pkc.frontend.kinds import (
     Columns,
     Constant,
     Dimension,
+    Place,
     Tile,
     Value,
     base,
@@ -32,6 +34,27 @@ from pkc.location import Span
 
 def read(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Value:
     """The tile, element or integer that `node` reads."""
+    evaluated, picked = _pick(frame, node, evaluate)
+    if picked is None:
+        return indexing.load(frame, indexing.place(frame, node, evaluated), node.span)
+    if isinstance(node.base, tree.At):
+        hint = "read a tile of its copy, and pick from that of this rank"
+        problem = "another rank's copy is read by blocks and integers"
+        raise PkcError(BadIndex(node.span, picked.array.name, "a table", hint, problem=problem))
+    return picked.made(node.span)
+
+
+def written(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Place:
+    """The place that `node` writes."""
+    evaluated, picked = _pick(frame, node, evaluate)
+    if picked is None:
+        return indexing.place(frame, node, evaluated)
+    rank = indexing.rank_of(frame, node, picked.array, evaluate)
+    return Place(picked.array, rank, tuple(picked.places), tuple(picked.axes), None if picked.of_rows else picked.flat)
+
+
+def _pick(frame: Frame, node: tree.Index, evaluate: Evaluate) -> tuple[Evaluate, _Picked | None]:
+    """What `node` addresses by tables, if it does, and how to evaluate its indices, each of them once."""
     known: dict[int, Value] = {}
 
     def evaluated(frame: Frame, one: tree.Expr) -> Value:
@@ -45,11 +68,7 @@ def read(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Value:
     array = frame.names.get((node.base.array if isinstance(node.base, tree.At) else node.base).id)
     tables = {key for key, value in known.items() if isinstance(value, Tile) and value.axes and value.dtype == i32}
     if not tables or not isinstance(array, ArrayRef):
-        return indexing.load(frame, indexing.place(frame, node, evaluated), node.span)
-    if isinstance(node.base, tree.At):
-        hint = "read a tile of its copy, and pick from that of this rank"
-        problem = "another rank's copy is read by blocks and integers"
-        raise PkcError(BadIndex(node.span, array.name, "a table", hint, problem=problem))
+        return evaluated, None
     picked = _Picked(frame, array)
     dims = array.type.dimensions
     indexing.check_dimensions(array, len(node.indices), node.span)
@@ -58,10 +77,12 @@ def read(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Value:
         if index is not None and id(index) in tables:
             table = known[id(index)]
             assert isinstance(table, Tile) and index is not None
+            if dim in frame.zigzag:
+                raise PkcError(indexing.not_a_block(index.span, array, "a table of rows", dim))
             picked.by_table(_inside(frame, table, dim, index.span) if id(index) in moved else table, index.span)
         else:
             picked.by_block(*indexing.index(frame, array, number, index, evaluated, node.span))
-    return picked.made(node.span)
+    return evaluated, picked
 
 
 def _position(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> tuple[Value, bool]:
@@ -136,21 +157,29 @@ class _Picked:
         else:
             self.along.append([self.axes.index(axis)])
 
+    @property
+    def flat(self) -> tuple[int, ...]:
+        """The axis of the tile for each axis of what addresses each dimension in turn."""
+        return tuple(axis for axes in self.along for axis in axes)
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether one table names whole rows, by the first dimension."""
+        (dim, first, _), *others = self.tables
+        return not others and dim == 0 and len(first.axes) == 1 and self.flat == tuple(range(len(self.flat)))
+
     def made(self, span: Span) -> Tile:
-        kind, flat = self.array.type, [axis for axes in self.along for axis in axes]
+        """The tile that is read."""
+        kind, (_, first, at) = self.array.type, self.tables[0]
         layout = kind.layout if isinstance(kind, PGLType) else None
-        (dim, first, at), *others = self.tables
-        if not others and dim == 0 and len(first.axes) == 1 and flat == list(range(len(flat))):
-            if kind.dimensions[0] in self.frame.zigzag:
-                raise PkcError(indexing.not_a_block(at, self.array, "a table of rows", kind.dimensions[0]))
-            if layout is not Layout.Symmetric:
-                named = first.ssa if isinstance(first.ssa.owner, LoadOp) else self.places[0]
-                rows = GatherOp(self.array.ssa, named, self.places[1:])
-                return Tile(self.frame.value(rows, span), kind.element_type, tuple(self.axes))
+        if self.of_rows and layout is not Layout.Symmetric:
+            named = first.ssa if isinstance(first.ssa.owner, LoadOp) else self.places[0]
+            rows = GatherOp(self.array.ssa, named, self.places[1:])
+            return Tile(self.frame.value(rows, span), kind.element_type, tuple(self.axes))
         if layout is Layout.Shard:
             hint = "tables name whole rows of it, by its first dimension: `X[rows[p], k]`"
             problem = "of a sharded array, other dimensions are read by blocks and integers"
             where = next((where for number, _, where in self.tables if number or len(self.tables) == 1), at)
             raise PkcError(BadIndex(where, self.array.name, str(first), hint, problem=problem))
-        op = GatherOp.along(self.array.ssa, self.places, flat, shape(tuple(self.axes)))
+        op = GatherOp.along(self.array.ssa, self.places, self.flat, shape(tuple(self.axes)))
         return Tile(self.frame.value(op, span), kind.element_type, tuple(self.axes))

@@ -14,7 +14,7 @@ from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
-from pkc.frontend import indexing, operators, tree
+from pkc.frontend import indexing, operators, picking, tree
 from pkc.frontend.alignment import fits
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
 from pkc.frontend.control import branch, loop, refuse_reserved
@@ -116,7 +116,7 @@ def _augmented(frame: Frame, node: tree.AugAssign) -> None:
         return
     if node.op != "+":
         raise PkcError(BadUpdate(node.span, node.op, node.target.span.text))
-    _add(frame, _written(frame, node.target, rows=True), "+=", node.value, node.span)
+    _add(frame, _written(frame, node.target), "+=", node.value, node.span)
 
 
 # Variables
@@ -150,8 +150,11 @@ def _update(frame: Frame, node: tree.AugAssign, target: tree.Name) -> None:
 
 
 def _store(frame: Frame, place: Place, node: tree.Expr, span: Span) -> None:
-    tile = _stored(frame, place, node)
-    frame.emit(access.StoreOp(tile, place.array.ssa, place.indices, place.rank), span)
+    tile, array = _stored(frame, place, node), place.array.ssa
+    if place.has_tables:
+        frame.emit(access.ScatterStoreOp(tile, array, place.indices, place.along, place.rank), span)
+    else:
+        frame.emit(access.StoreOp(tile, array, place.indices, place.rank), span)
 
 
 def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> None:
@@ -160,28 +163,19 @@ def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> No
     layout = array.type.layout if isinstance(array.type, PGLType) else None
     if layout is None and op != "store_add":
         raise PkcError(SumIntoPrivate(span, op, array.name, array.declared))
-    tile = _stored(frame, place, node)
-    if layout in (None, Layout.Symmetric):
-        if place.rows is not None:
-            hint = "rows are added to in sharded and replicated arrays"
-            kind = "private" if layout is None else "symmetric"
-            raise PkcError(BadOperand(span, op, f"rows of a {kind} array", "blocks and integers", hint))
+    tile, local = _stored(frame, place, node), layout in (None, Layout.Symmetric)
+    if place.has_tables:
+        kind = access.ScatterStoreAddOp if local else access.ScatterAccumulateOp
+        frame.emit(kind(tile, array.ssa, place.indices, place.along, place.rank), span)
+    elif local:
         frame.emit(access.StoreAddOp(tile, array.ssa, place.indices, place.rank), span)
-        return
-    if place.rows is None:
+    else:
         frame.emit(access.AccumulateOp(tile, array.ssa, place.indices), span)
-        return
-    rows = operators.clipped(frame, place.rows, 0, -1, span)
-    frame.emit(access.ScatterAccumulateOp(tile, array.ssa, rows, place.indices), span)
 
 
-def _written(frame: Frame, node: tree.Index, *, rows: bool = False) -> Place:
+def _written(frame: Frame, node: tree.Index) -> Place:
     """The place that a statement writes."""
-    frame.writing = True
-    try:
-        return indexing.place(frame, node, evaluate, rows=rows)
-    finally:
-        frame.writing = False
+    return picking.written(frame, node, evaluate)
 
 
 def _axes_hint(value: Tile, place: Place, span: Span) -> str:

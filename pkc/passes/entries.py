@@ -71,6 +71,8 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
     """What says which entry of its table a row of one statement is; or why pkc cannot tell."""
     if kernel.roles:
         return "an author says when a role adds"
+    if not op.of_rows:
+        return "tables name more than whole rows, by the first dimension"
     around = [*ancestors(op)]
     if not around or not isinstance(top := around[-1], TasksOp):
         return "its tasks stand in a loop or branch"

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect import access, copies, program
 from pkc.dialect.blocks import Block
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import block_type, tile_type
@@ -116,35 +117,50 @@ def _gather(op: access.GatherOp, machine: Machine) -> Call:
     return _gather_rows(op, machine) if op.of_rows else _gather_along(op, machine)
 
 
+class _Entries:
+    """The entries of the tables of an access, and what each of them names."""
+
+    def __init__(self, op: ByTable, shape: tuple[int, ...]) -> None:
+        self._along = op.axes_of_places
+        self._tables = {number for number, place in enumerate(op.places) if isinstance(place.type, TileType)}
+        self._named = sorted({axis for number in self._tables for axis in self._along[number]})
+        self._shape = shape
+
+    def of(self, places: Sequence[Any]) -> Iterator[tuple[list[int | None], list[Block | int]]]:
+        """The position of each entry along the axes of the tile, None along the others, and the indices that it names;
+        none of an entry that is negative, or lies past the end of a block."""
+        given = [_plain(value) if number in self._tables else value for number, value in enumerate(places)]
+        for entry in np.ndindex(*(self._shape[axis] for axis in self._named)):
+            at = dict(zip(self._named, entry, strict=True))
+            found = [self._index(value, number, at) for number, value in enumerate(given)]
+            indices = [index for index in found if index is not None and (isinstance(index, Block) or index >= 0)]
+            if len(indices) == len(found):
+                yield [at.get(axis) for axis in range(len(self._shape))], indices
+
+    def _index(self, value: Any, number: int, at: Mapping[int, int]) -> Block | int | None:
+        along = self._along[number]
+        if number in self._tables:
+            return int(value[tuple(at[axis] for axis in along)])
+        if not along or along[0] not in at:
+            return value
+        inside = at[along[0]]
+        return value.start + inside if inside < value.length else None
+
+
 def _gather_along(op: access.GatherOp, machine: Machine) -> Call:
     """Elements that tables name along any dimension, and all of the others' blocks that go along no table."""
     array, memory, note = machine.array(op.array), machine.memory, note_read(op, op.array, machine)
-    shape, along = tile_type(op.result).shape, op.axes_of_places
-    tables = {number for number, place in enumerate(op.places) if isinstance(place.type, TileType)}
-    named = sorted({axis for number in tables for axis in along[number]})
-
-    def place(value: Any, number: int, at: Mapping[int, int]) -> Block | int | None:
-        if number in tables:
-            return int(value[tuple(at[axis] for axis in along[number])])
-        if not along[number] or along[number][0] not in at:
-            return value
-        inside = at[along[number][0]]
-        return value.start + inside if inside < value.length else None
+    shape = tile_type(op.result).shape
+    entries = _Entries(op, shape)
 
     def gather(frame: Frame, places: Sequence[Any]) -> Any:
         machine.pause()
         made = array.empty(shape)
-        given = [_plain(value) if number in tables else value for number, value in enumerate(places)]
-        for entry in np.ndindex(*(shape[axis] for axis in named)):
-            at = dict(zip(named, entry, strict=True))
-            found = [place(value, number, at) for number, value in enumerate(given)]
-            indices = [index for index in found if index is not None and (isinstance(index, Block) or index >= 0)]
-            if len(indices) < len(found):
-                continue
+        for at, indices in entries.of(places):
             where = array.locate(op, frame.rank, indices)
             memory.check_load(array, where, frame.task, op)
             note(frame, where)
-            array.put(made, [at.get(axis) for axis in range(len(shape))], where)
+            array.put(made, at, where)
         return made
 
     return Call(gather, op.places)
@@ -243,21 +259,38 @@ def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) 
     return Call(accumulate, op.tile, op.indices, _at(op))
 
 
-def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Machine) -> Call:
-    array = machine.array(op.array)
-    add = machine.memory.add_later if isinstance(op, access.ScatterAddOp) else machine.memory.contribute
-    note = note_addition(op, op.array, machine)
+def _scatter_store(op: access.ScatterStoreOp, machine: Machine) -> Call:
+    array, memory = machine.array(op.array), machine.memory
+    entries, note = _Entries(op, tile_type(op.tile).shape), note_store(op, op.array, machine)
 
-    def scatter(frame: Frame, tile: Any, rows: Any, indices: Indices) -> None:
+    def store(frame: Frame, tile: Any, places: Sequence[Any], rank: int | None) -> None:
         machine.pause()
-        for position, row in enumerate(_plain(rows).tolist()):
-            if row < 0:
-                continue
-            where = array.everywhere(array.locate(op, frame.rank, (row, *indices)))
-            note(frame, where)
-            add(array, where, array.row_of(tile, position), frame.task, op)
+        for at, indices in entries.of(places):
+            where = array.locate(op, frame.rank, indices, rank)
+            place, piece = where if rank is not None else array.everywhere(where), array.piece_of(tile, at)
+            memory.check_store(array, where, place, frame.task, op)
+            note(frame, place, piece)
+            array.store(place, piece)
 
-    return Call(scatter, op.tile, op.rows, op.indices)
+    return Call(store, op.tile, op.places, _at(op))
+
+
+def _scatter(op: access.ScatterAccumulateOp | access.AddByTableOp, machine: Machine) -> Call:
+    array, memory = machine.array(op.array), machine.memory
+    add = memory.add_later if isinstance(op, access.AddByTableOp) else memory.contribute
+    entries, note = _Entries(op, tile_type(op.tile).shape), note_addition(op, op.array, machine)
+    to_what_is_there = isinstance(op, access.StoreAdd)
+
+    def scatter(frame: Frame, tile: Any, places: Sequence[Any], rank: int | None) -> None:
+        machine.pause()
+        for at, indices in entries.of(places):
+            where = array.everywhere(array.locate(op, frame.rank, indices, rank))
+            if to_what_is_there:
+                memory.check_addition(array, where, frame.task, op)
+            note(frame, where)
+            add(array, where, array.piece_of(tile, at), frame.task, op)
+
+    return Call(scatter, op.tile, op.places, _at(op))
 
 
 def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Call:
@@ -318,7 +351,9 @@ ACCESSES: Calls = {
     access.StoreAddOp: _store_add,
     access.AccumulateOp: _accumulate,
     access.AtomicAddOp: _accumulate,
+    access.ScatterStoreOp: _scatter_store,
     access.ScatterAccumulateOp: _scatter,
+    access.ScatterStoreAddOp: _scatter,
     access.ScatterAddOp: _scatter,
     access.AllReduceOp: _all_reduce,
     copies.CopyOp: _copy,

@@ -239,9 +239,9 @@ class Array:
         view = self.value[where]
         tile[within(at, view.shape)] = view
 
-    def row_of(self, tile: Any, row: int) -> Any:
-        """One row of a tile."""
-        return tile[row]
+    def piece_of(self, tile: Any, at: Sequence[int | None]) -> Any:
+        """The elements of a tile at a place: `at` has a position for each axis, or None where they go along it."""
+        return tile[tuple(slice(None) if position is None else position for position in at)]
 
     def cut_of(self, tile: Any, cut: Cut) -> Any:
         """Some positions of a tile along an axis."""

@@ -46,8 +46,9 @@ class BoundedArray(Array):
             view = self.error[where]
             tile.error[within(at, view.shape)] = view
 
-    def row_of(self, tile: Bounded, row: int) -> Bounded:
-        return Bounded(tile.value[row], None if tile.error is None else tile.error[row], tile.ordinary)
+    def piece_of(self, tile: Bounded, at: Sequence[int | None]) -> Bounded:
+        error = None if tile.error is None else super().piece_of(tile.error, at)
+        return Bounded(super().piece_of(tile.value, at), error, tile.ordinary)
 
     def as_float(self, tile: Bounded) -> Bounded:
         return Bounded(tile.value.astype(np.float64), tile.error, tile.ordinary)

@@ -10,11 +10,15 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
+from pkc.dialect.access import ScatterStoreOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import Layout
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array, Where
+
+_BY_TASKS = "let one task of one rank own each element, or add with `+=`"
+_BY_TABLE = "let each place be named once, a negative entry names none; or add with `+=`"
 
 
 class Task(NamedTuple):
@@ -44,15 +48,18 @@ class WriteLog:
         self._before = 0
 
     def stored(self, array: Array, where: Where, task: Task, op: Operation) -> None:
-        """Record a store; an error if another task has stored to one of the elements."""
+        """Record a store; an error if another task has stored to one of the elements, or if a table names a place that
+        this one has stored to: the threads of a task store to what tables name in no order."""
         place = _tracked(array, where)
         last = self._last[array.name]
-        clash = self._of_others(last[place], task)
+        clash = self._of_others(last[place], None if isinstance(op, ScatterStoreOp) else task)
         if clash is not None:
             writer, earlier = self._stores[clash[1] - 1]
             element = array.element(where, clash[0])
             label = Label(span_of(earlier.location), f"and here by {writer}")
-            raise PkcError(errors.DoubleWrite(span_of(op.location), array.name, element, str(task), also=(label,)))
+            hint = _BY_TABLE if isinstance(op, ScatterStoreOp) else _BY_TASKS
+            span = span_of(op.location)
+            raise PkcError(errors.DoubleWrite(span, array.name, element, str(task), hint, also=(label,)))
         self._stores.append((task, op))
         last[place] = len(self._stores)
 
@@ -70,7 +77,7 @@ class WriteLog:
     def end_phase(self) -> None:
         self._before = len(self._stores)
 
-    def _of_others(self, last: Values, task: Task) -> tuple[tuple[int, ...], int] | None:
+    def _of_others(self, last: Values, task: Task | None) -> tuple[tuple[int, ...], int] | None:
         """The first element that another task has written in this phase, and the number of its store."""
         last = np.asarray(last)
         if not last.size or last.max() <= self._before:

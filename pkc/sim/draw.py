@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect import access, coordinates, elementwise, tile
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType, i8
+from pkc.dialect.types import FLOATS, RANKS, PGLType, PrivateType, i8
 from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
 
@@ -26,7 +27,20 @@ _ABSENT = 1 / 8
 """The share of the entries of a table of rows that name no row."""
 
 _INDEXED = (access.ReadOp, access.LoadOp, access.StoreOp, access.StoreAddOp, access.AccumulateOp)
-_BY_TABLE = (access.GatherOp, access.ScatterAccumulateOp)
+
+_OF_TABLES = (
+    access.GatherOp,
+    tile.SplatOp,
+    tile.ClipOp,
+    tile.BroadcastOp,
+    elementwise.SelectOp,
+    elementwise.AddOp,
+    elementwise.SubOp,
+    elementwise.MulOp,
+    elementwise.FloorDivOp,
+    elementwise.ModOp,
+)
+"""What makes a table of another one, whose entries stay apart."""
 
 
 _ANY = -(1 << 31)
@@ -67,7 +81,7 @@ class _Range:
 
     def before_division(self, by: int) -> _Range:
         """Of what the program divides before the use."""
-        return _Range(self.low * by, self.high * by)
+        return _Range(self.low * by, self.high * by, self.absent and not self.moved)
 
     def before_product(self, by: int) -> _Range:
         """Of what the program multiplies before the use; the first multiple, where none is inside."""
@@ -110,14 +124,17 @@ def _array(
         return rng.integers(-128, 128, shape, np.int8)
     argument = called.kernel.arguments[name]
     wanted, reads = _common(list(_uses_of_array(argument, sizes))), _reads(argument)
-    if any(map(_names_a_store, reads)):
-        return _distinct(wanted, shape, rng)
+    stored = [op for read in reads for op in _named_stores(read)]
+    if stored:
+        shared = any(isinstance(op, access.ScatterStoreOp) and access.is_shared(op.array) for op in stored)
+        return _distinct(wanted, shape, rng, whole=shared)
     drawn = _integers(wanted, shape, sizes, rng)
-    return np.sort(drawn, axis=-1) if _are_offsets(reads) else drawn
+    offsets = _are_offsets([read for read in reads if isinstance(read.owner, access.ReadOp)])
+    return np.sort(drawn, axis=-1) if offsets else drawn
 
 
 def _reads(array: SSAValue) -> list[SSAValue]:
-    return [use.operation.results[0] for use in array.uses if isinstance(use.operation, access.ReadOp)]
+    return [use.operation.results[0] for use in array.uses if isinstance(use.operation, access.LOADS)]
 
 
 def _are_offsets(reads: Collection[SSAValue]) -> bool:
@@ -140,26 +157,30 @@ def _moved(end: SSAValue) -> Iterator[SSAValue]:
                 yield from _moved(op.result)
 
 
-def _names_a_store(value: SSAValue) -> bool:
-    """Whether an element says where something is stored: no two tasks store to one place."""
+def _named_stores(value: SSAValue) -> Iterator[access.Store]:
+    """The stores that go where an element says: no two tasks store to one place."""
     for use in value.uses:
         op = use.operation
-        if isinstance(op, access.StoreOp) and value in op.indices:
-            return True
-        if isinstance(op, arith.AddiOp | arith.SubiOp) and _taken_off(op, use) is not None:
-            return _names_a_store(op.result)
-    return False
+        if isinstance(op, access.Store) and value in access.places_of(op):
+            yield op
+        moved = isinstance(op, arith.AddiOp | arith.SubiOp) and _taken_off(op, use) is not None
+        if moved or isinstance(op, _OF_TABLES):
+            yield from _named_stores(op.results[0])
 
 
-def _distinct(wanted: _Range, shape: list[int], rng: np.random.Generator) -> Values:
+def _distinct(wanted: _Range, shape: list[int], rng: np.random.Generator, *, whole: bool) -> Values:
     """Integers of which none comes twice: in the whole array, on each rank, or along the last axis, as far as there are
-    enough of them."""
-    numbers = np.arange(wanted.low, wanted.high, dtype=np.int32)
-    for together in range(len(shape)):
+    enough of them. Of a table some name nothing, and those that are left in the `whole` array."""
+    numbers, none = np.arange(wanted.low, wanted.high, dtype=np.int32), np.int32(wanted.moved - 1)
+    for together in range(1 if whole and wanted.absent else len(shape)):
         apart, size = prod(shape[:together]), prod(shape[together:])
         if size <= len(numbers):
-            return np.stack([rng.permutation(numbers)[:size] for _ in range(apart)]).reshape(shape)
-    return rng.choice(numbers, shape)
+            drawn = np.stack([rng.permutation(numbers)[:size] for _ in range(apart)]).reshape(shape)
+            return np.where(wanted.absent & (rng.random(shape) < _ABSENT), none, drawn)
+    if not wanted.absent:
+        return rng.choice(numbers, shape)
+    left = np.full(prod(shape) - len(numbers), none)
+    return rng.permutation(np.concatenate([numbers, left])).reshape(shape)
 
 
 def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:
@@ -201,7 +222,7 @@ def _uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
     for use in array.uses:
         if isinstance(use.operation, access.ReadOp):
             yield from _uses_of_index(use.operation.result, sizes)
-        elif isinstance(use.operation, access.LoadOp):
+        elif isinstance(use.operation, access.LoadOp | access.GatherOp) and use.operation.array is array:
             yield from _uses_of_tile(use.operation.result, sizes)
 
 
@@ -212,6 +233,8 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
             continue
         if isinstance(op, tile.ClipOp | tile.BroadcastOp | elementwise.SelectOp):
             yield from _uses_of_tile(op.result, sizes)
+        elif isinstance(op, elementwise.FloorDivOp | elementwise.MulOp):
+            yield from _scaled(op, use, _uses_of_tile(op.result, sizes))
         elif isinstance(op, access.StoreOp):
             inverted = (other.operation for other in op.array.uses)
             named = [found.array for found in inverted if isinstance(found, InvertOp) and found.table is op.array]
@@ -220,12 +243,9 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
             by, most = _taken_off(op, use), _last_added(op, use, sizes)
             yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)
             yield from (wanted.below(most) for wanted in _uses_of_tile(op.result, sizes) if most is not None)
-        elif isinstance(op, access.GatherOp) and not op.of_rows:
+        elif isinstance(op, ByTable):
             dims = (dim for dim, place in enumerate(op.places) if place is table)
-            yield from (replace(_positions_of(op.array, dim, sizes), absent=True) for dim in dims)
-        elif isinstance(op, _BY_TABLE) and op.rows is table:
-            pairs = isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Symmetric
-            yield replace(_positions_of(op.array, 0, sizes), absent=True, pairs=pairs)
+            yield from (replace(_positions_of(op.array, dim, sizes), absent=True, pairs=op.names_ranks) for dim in dims)
 
 
 def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
@@ -242,7 +262,7 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
                 yield from (replace(one, low=max(one.low, 0)) if _rounds_up(op, -by) else one for one in moved)
             yield from _use_as_length(op, op.operands[1 - use.index], sizes)
         elif isinstance(op, arith.FloorDivSIOp | arith.MuliOp):
-            yield from _uses_scaled(op, use, sizes)
+            yield from _scaled(op, use, _uses_of_index(op.result, sizes))
         elif isinstance(op, scf.ForOp | TasksOp):
             yield from _use_as_bound(op, use, sizes)
         elif isinstance(op, tile.SplatOp):
@@ -253,13 +273,19 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
             yield from _use_as_index(op, use, sizes)
 
 
-def _uses_scaled(op: arith.FloorDivSIOp | arith.MuliOp, use: Use, sizes: Mapping[str, int]) -> Iterator[_Range]:
-    """The ranges of what is divided by a constant, or multiplied by one."""
-    by = constant_of(op.operands[1 - use.index]) or 0
-    if by <= 0 or (isinstance(op, arith.FloorDivSIOp) and use.index == 1):
-        return
-    for wanted in _uses_of_index(op.result, sizes):
-        yield wanted.before_division(by) if isinstance(op, arith.FloorDivSIOp) else wanted.before_product(by)
+def _scaled(op: Operation, use: Use, after: Iterator[_Range]) -> Iterator[_Range]:
+    """The ranges of what is divided by a constant, or multiplied by one, from those of the result."""
+    by = _constant(op.operands[1 - use.index]) or 0
+    divides = isinstance(op, arith.FloorDivSIOp | elementwise.FloorDivOp)
+    if by > 0 and not (divides and use.index == 1):
+        yield from (wanted.before_division(by) if divides else wanted.before_product(by) for wanted in after)
+
+
+def _constant(value: SSAValue) -> int | None:
+    """The constant that an integer is, or each element of a tile."""
+    if isinstance(value.owner, tile.FullOp):
+        return int(value.owner.constant)
+    return constant_of(value)
 
 
 def _rounds_up(op: Operation, added: int) -> bool:
@@ -292,14 +318,10 @@ def _use_as_length(end: Operation, start: SSAValue, sizes: Mapping[str, int]) ->
 
 def _taken_off(op: Operation, use: Use) -> int | None:
     """The constant that an operation subtracts from its other operand; None where there is none."""
-    other = op.operands[1 - use.index].owner
-    adds = isinstance(op, elementwise.AddOp | arith.AddiOp)
-    if isinstance(other, tile.FullOp):
-        constant = int(other.constant)
-    elif isinstance(other, arith.ConstantOp) and isinstance(other.value, IntegerAttr):
-        constant = other.value.value.data
-    else:
+    constant = _constant(op.operands[1 - use.index])
+    if constant is None:
         return None
+    adds = isinstance(op, elementwise.AddOp | arith.AddiOp)
     if adds:
         return -constant
     return constant if use.index == 0 else None

@@ -185,15 +185,17 @@ class Deadlock(Diagnostic):
 
 
 class DoubleWrite(Diagnostic):
-    """Raised when two tasks, or two ranks, store to one element with `=` in one phase."""
+    """Raised when two tasks, or two ranks, store to one element with `=` in one phase, or two entries of a table name
+    it."""
 
     code = "PK702"
     title = "`{array}` is written twice at {element}"
     label = "written here by {second}"
-    help = "let one task of one rank own each element, or add with `+=`"
+    help = "{hint}"
     array: str
     element: str
     second: str
+    hint: str
 
 
 class ReadOfSum(Diagnostic):

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import StoreAddOp
+from pkc.dialect.access import StoreAdd
 from pkc.dialect.numeric import Values
 from pkc.dialect.program import RoleOp
 from pkc.location import span_of
@@ -106,7 +106,7 @@ class MemoryState:
         if self.trace is not None:
             self.trace.accessed(op, array, where, Access.Add)
         for copy in _copies(array, where):
-            contribution = Contribution(task, array, (copy, *where[1:]), _kept(tile), isinstance(op, StoreAddOp))
+            contribution = Contribution(task, array, (copy, *where[1:]), _kept(tile), isinstance(op, StoreAdd))
             self._added.setdefault((array.name, copy), []).append(contribution)
 
     def _settle(self, array: Array, where: Where) -> None:
@@ -169,7 +169,7 @@ class MemoryState:
 
 
 def _read_unwritten(op: Operation, array: str, element: str, reader: str) -> errors.ReadUnwritten:
-    if isinstance(op, StoreAddOp):
+    if isinstance(op, StoreAdd):
         hint = _ADD_IN_ROLES if _in_role(op) else _ADD_IN_PHASE
         return errors.ReadUnwritten(span_of(op.location), array, element, "added to", reader, hint)
     hint = _BEFORE_ROLE if _in_role(op) else _BEFORE_PHASE

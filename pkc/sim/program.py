@@ -18,10 +18,11 @@ from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
 from pkc.targets.target import target_of
 
-_READS = (access.ReadOp, access.LoadOp, access.GatherOp, access.ReduceOp, access.StoreAddOp, access.AllReduceOp)
+_ADDS = (access.AddToArrayOp, access.AddByTableOp)
+_READS = (*access.READING, access.StoreAddOp, access.ScatterStoreAddOp, access.AllReduceOp)
+_STORES = (access.StoreOp, access.ScatterStoreOp)
 _SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
-_ADDS = (access.AtomicAddOp, access.ScatterAddOp)
-_WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS, *_ADDS)
+_WRITES = (*_STORES, access.AllReduceOp, *_SUMS, *_ADDS)
 _SOURCE, _TARGET = 0, 1
 """The places of the arrays among the operands of `pk.copy`."""
 
@@ -99,7 +100,7 @@ class Program:
     @cached_property
     def stored(self) -> frozenset[str]:
         """The arrays that are written with `=`."""
-        return self._used_by((access.StoreOp,)) | self._in_order
+        return self._used_by(_STORES) | self._in_order
 
     @cached_property
     def _in_order(self) -> frozenset[str]:

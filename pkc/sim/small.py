@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from xdsl.dialects import arith
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import (
+    LOADS,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    Store,
+    StoreAddOp,
+    StoreOp,
+    array_type,
+    is_shared,
+    places_of,
+)
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp
 from pkc.dialect.counters import CounterOp
+from pkc.dialect.elementwise import FloorDivOp, SelectOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import block_type
-from pkc.dialect.types import RANKS, BlockType, PGLType, SignalType
+from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, block_type
+from pkc.dialect.types import RANKS, BlockType, PGLType, SignalType, TileType
 from pkc.sim.numbers import end_of, most, passed_by
 from pkc.sim.program import Program
 
@@ -22,6 +37,9 @@ MANY = 64
 
 MOST = 128
 """As many blocks, or elements of a dimension that has none, are worth looking at what happens behind a number."""
+
+_MOST_ENTRIES = 4 * MANY
+"""An array has no more places than these for the entries of a table."""
 
 _FEWEST, _NUMBERS = 2, 4
 """How many blocks the dimensions of an instance have in which they differ: from 2 to 5, in turn."""
@@ -76,7 +94,33 @@ def _fitted(kernel: KernelOp, ranks: int, sizes: Mapping[str, int]) -> dict[str,
     """Sizes as large as the program's numbers need, and as they depend on each other."""
     taken, named = _taken(kernel), _named(kernel, ranks)
     fitted = {dim: max(size, named.get(dim, 0)) + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
-    return fitted | {dim: (fitted[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
+    fitted |= {dim: (fitted[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
+    return fitted | {dim: max(fitted[dim], most) for dim, most in _stored(kernel, fitted | {RANKS: ranks}).items()}
+
+
+def _stored(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
+    """How long dimensions must be in which memory names the places that are stored to, each of them once."""
+    found: dict[str, int] = {}
+    for op in kernel.walk():
+        if not isinstance(op, Store):
+            continue
+        for dim, place in zip(array_type(op.array).dimensions, places_of(op), strict=True):
+            for read in _named_by(place) if isinstance(dim, str) else ():
+                entries = prod(sizes[of] if isinstance(of, str) else of for of in array_type(read.array).dimensions)
+                entries *= sizes[RANKS] if is_shared(op.array) else 1
+                found[dim] = max(found.get(dim, 0), min(entries, _MOST_ENTRIES))
+    return found
+
+
+def _named_by(place: SSAValue) -> Iterator[ReadOp | LoadOp | GatherOp]:
+    """The reads from which an index or a table is computed, of elements of arrays."""
+    made = place.owner
+    if isinstance(made, LOADS):
+        yield made
+    elif isinstance(made, Operation) and not made.regions:
+        for operand in made.operands:
+            if isinstance(operand.type, TileType | IndexType):
+                yield from _named_by(operand)
 
 
 def _blocks(kernel: KernelOp) -> dict[str, int]:
@@ -144,26 +188,40 @@ def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
             dim = _ranging_over(part)
             if dim is not None and isinstance(op.block.of, str) and (constant_of(by) or 0) > 0:
                 found[dim] = op.block.of, constant_of(by) or 1
-        if not isinstance(op, LoadOp | ReadOp):
+        if not isinstance(op, LoadOp | ReadOp | ByTable):
             continue
-        for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
-            part = index.owner
-            by = constant_of(part.rhs) if isinstance(part, arith.FloorDivSIOp) else 1
-            of = _ranging_over(part.lhs if isinstance(part, arith.FloorDivSIOp) else index)
+        for dim, index in zip(array_type(op.array).dimensions, places_of(op), strict=True):
+            part = _without_edges(index)
+            divided = isinstance(part, arith.FloorDivSIOp | FloorDivOp)
+            by = _constant(part.rhs) if divided else 1
+            of = _ranging_over(part.lhs) if divided else _ranging_over(index, of_tables=False)
             if by and isinstance(dim, str) and of not in (None, RANKS, dim):
                 found[dim] = of, by
     return found
 
 
-def _ranging_over(number: SSAValue) -> str | None:
-    """The dimension of which an integer is a position of a block, or below which it is."""
+def _ranging_over(number: SSAValue, *, of_tables: bool = True) -> str | None:
+    """The dimension of which an integer, or each of a table, is a position of a block, or below which it is."""
     if isinstance(number, BlockArgument):
         end = end_of(number)
         return end.owner.dim.data if end is not None and isinstance(end.owner, DimOp) else None
-    if isinstance(number.owner, BlockPositionOp):
-        of = block_type(number.owner.block).of
+    made = _without_edges(number)
+    if isinstance(made, BlockPositionOp) or (of_tables and isinstance(made, PositionsOp)):
+        of = block_type(made.block).of
         return of if isinstance(of, str) else None
     return None
+
+
+def _without_edges(index: SSAValue) -> Operation | Block:
+    """What makes an index; of a table before it is told where blocks and dimensions end."""
+    made = index.owner
+    if isinstance(made, SelectOp):
+        return _without_edges(made.lhs)
+    return _without_edges(made.tile) if isinstance(made, ClipOp | BroadcastOp) else made
+
+
+def _constant(value: SSAValue) -> int | None:
+    return int(value.owner.constant) if isinstance(value.owner, FullOp) else constant_of(value)
 
 
 def _sharded(kernel: KernelOp) -> set[int | str]:

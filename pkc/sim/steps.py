@@ -29,7 +29,7 @@ _SOURCE = 44
 _Row: TypeAlias = tuple[str, str, str, str]
 """Role, place, source text, outcome."""
 
-_STORES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, access.AtomicAddOp, access.ScatterAddOp)
+_STORES = access.StoreOp | access.AddToArrayOp | access.Scatter | access.AllReduceOp
 
 
 def steps_to(trace: Trace, found: Diagnostic, kernel: KernelOp, ranks: int) -> list[str]:

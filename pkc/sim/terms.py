@@ -165,8 +165,8 @@ class TermArray(Array):
     def put(self, tile: Term, at: Sequence[int | None], where: Where) -> None:
         tile.key = hash((tile.key, *at, *np.atleast_1d(self.value[where]).ravel().tolist()))
 
-    def row_of(self, tile: Term, row: int) -> Term:
-        return Term(hash((tile.key, row)))
+    def piece_of(self, tile: Term, at: Sequence[int | None]) -> Term:
+        return Term(hash((tile.key, *at)))
 
     def cut_of(self, tile: Term, cut: Cut) -> Term:
         return Term(hash((tile.key, *cut)))

@@ -131,7 +131,7 @@ class Resources:
         kind = op.array.type
         if isinstance(kind, PGLType) and kind.layout is Layout.Replicate and at is None:
             return [rank, *(other for other in range(self._ranks) if other != rank)]
-        if isinstance(op, access.ScatterAddOp):
+        if isinstance(op, access.Scatter):
             return [rank]
         return [self._owners.of(op.array, indices, rank, at)]
 

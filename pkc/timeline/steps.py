@@ -69,7 +69,8 @@ _TIMED = (
     fences.DrainOp,
     AnyMmaOp,
     MmaWaitOp,
-    access.ScatterAddOp,
+    access.ScatterStoreOp,
+    access.AddByTableOp,
     InvertOp,
     SumRowsOp,
 )
@@ -221,7 +222,7 @@ class _Steps(Evaluator):
             self._step(LOAD, op, self.names(op.indices), self._rank(op.rank))
         elif isinstance(op, access.StoreOp | access.AddToArrayOp):
             self._step(STORE, op, self.names(op.indices), self._rank(op.rank))
-        elif isinstance(op, access.ScatterAddOp):
+        elif isinstance(op, access.Scatter):
             self._step(STORE, op, "()", "None")
         elif isinstance(op, copies.CopyOp):
             self._step(STORE, op, self.names(op.source_indices), "None", self.names(op.target_indices))

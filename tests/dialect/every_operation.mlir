@@ -90,6 +90,8 @@ builtin.module {
       pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
       pk.atomic_add %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
       pk.scatter_add %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
+      pk.scatter_store %select, %X at %peer rows %rows[%k : !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>, !pk.tile<64xi32>
+      pk.scatter_store_add %select, %X rows %rows dim 1 axes [0, 1][%m : !pk.block<M by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>, !pk.tile<64xi32>
       pk.invert %named of %C[%m] to %bounds, %order : !pk.pgl<[ranks, K], i32, replicate>, !pk.pgl<[M, N], bf16, replicate>, !pk.block<M by 64>, !pk.private<[M, 10], i32>, !pk.private<[ranks, K], i32>
       pk.sum_rows %slots by %bounds, %order to %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, symmetric>, !pk.private<[M, 10], i32>, !pk.private<[ranks, K], i32>, !pk.pgl<[M, N], bf16, replicate>
       pk.store %select, %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>

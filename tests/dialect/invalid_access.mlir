@@ -254,6 +254,20 @@ pk.atomic_add %c, %a[%b : !pk.block<M by 8>] : !pk.tile<8xf32>, !pk.private<[M],
 
 // -----
 
+// A tile without the axes of the table.
+// CHECK: invalid `pk.scatter_store`: expected a tile of type !pk.tile<4x8xf32>, got !pk.tile<4xf32>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 4>, !pk.tile<4xf32>, !pk.tile<8xi32>)
+pk.scatter_store %c, %a rows %d dim 1 axes [0, 1][%b : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M, N], f32>, !pk.tile<8xi32>
+
+// -----
+
+// Additions at once to what ranks share.
+// CHECK: invalid `pk.scatter_store_add`: expected a symmetric array, got !pk.pgl<[M], f32, shard 0>
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M], f32, shard 0>, !pk.tile<8xi32>, !pk.tile<8xf32>)
+pk.scatter_store_add %c, %a rows %b[:] : !pk.tile<8xf32>, !pk.pgl<[M], f32, shard 0>, !pk.tile<8xi32>
+
+// -----
+
 // Scattered additions by a table of floats.
 // CHECK: invalid `pk.scatter_add`: expected i32 rows with one axis
 %a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<N by 8>, !pk.tile<4x8xf32>)

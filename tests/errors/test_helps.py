@@ -70,9 +70,7 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`cast` the result",
     ),
-    "PK204-shifted-store": Followed(
-        edits=(("B[m, n + 1] = A[m, n]", "B[m, n] = A[m, n - 1]"),), said="read what is shifted"
-    ),
+    "PK323-float-table": Followed(edits=(("Y[rows[p]", "Y[cast(rows[p], i32)"),), said="`cast(t, i32)`"),
     "PK204-gather-block": Followed(edits=(("gather(X, m, t[k])", "X[m, t[k]]"),), said="`X[m, t[k]]`"),
     "PK323-copy": Followed(edits=(("A.at(0)", "A"),), said="pick from that of this rank"),
     "PK323-tile": Followed(

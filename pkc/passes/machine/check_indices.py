@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, StoreOp
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockCountOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import InvertOp
@@ -57,17 +58,15 @@ def _from_memory(op: Operation) -> Sequence[int]:
         return [0]
     if isinstance(op, BlockCountOp):
         return [op.operands.index(bound) for bound in bounds_in_memory(op)]
-    if isinstance(op, GatherOp):
+    if isinstance(op, ByTable):
         named = (dim for dim, place in enumerate(op.places) if isinstance(place.type, TileType))
-        return sorted({*named, *_of_indices(op.places, 0)})
-    if isinstance(op, ScatterAddOp):
-        return [0, *_of_indices(op.indices, 1)]
-    return _of_indices(op.indices, 0) if isinstance(op, ReadOp | LoadOp | StoreOp | AddToArrayOp) else []
+        return sorted({*named, *_of_indices(op.places)})
+    return _of_indices(op.indices) if isinstance(op, ReadOp | LoadOp | StoreOp | AddToArrayOp) else []
 
 
-def _of_indices(indices: Sequence[SSAValue], first: int) -> list[int]:
+def _of_indices(indices: Sequence[SSAValue]) -> list[int]:
     return [
         axis
-        for axis, index in enumerate(indices, first)
+        for axis, index in enumerate(indices)
         if isinstance(index.type, IndexType) and any(isinstance(value.owner, ReadOp) for value in sources([index]))
     ]

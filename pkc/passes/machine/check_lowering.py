@@ -8,7 +8,17 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, tables_of
+from pkc.dialect.access import (
+    AddByTableOp,
+    AddToArrayOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ScatterAddOp,
+    ScatterStoreOp,
+    StoreOp,
+    tables_of,
+)
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
@@ -78,9 +88,9 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
             yield from _broadcast(op, axes, target)
         elif isinstance(op, ReadOp):
             yield from _element(kernel, op, target)
-        elif isinstance(op, AddToArrayOp | ScatterAddOp):
+        elif isinstance(op, AddToArrayOp | AddByTableOp):
             yield from _sum_in_memory(kernel, op, target)
-        elif isinstance(op, GatherOp):
+        elif isinstance(op, GatherOp | ScatterStoreOp):
             for table in tables_of(op):
                 yield from _table(table, target)
         elif isinstance(op, TasksOp) and not is_spread(op) and not mmas:
@@ -291,11 +301,11 @@ def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:
     yield _refused(maker(rows), target, what, hint, size_text(tile_type(rows)))
 
 
-def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | ScatterAddOp, target: Target) -> Iterator[NotLowered]:
+def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | AddByTableOp, target: Target) -> Iterator[NotLowered]:
     if not kernel.in_any_order:
         what = "`store_add` in a defined order"
         hint = "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order"
-        if isinstance(op, ScatterAddOp):
+        if isinstance(op, ScatterAddOp):  # a sum over ranks
             why = op.attributes.get(UNORDERED)
             reason = f": {why.data}" if isinstance(why, StringAttr) else ""
             what = f"a sum, in a defined order, into rows picked by a table{reason}"

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AddToArrayOp, LoadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, number_on, planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
@@ -177,7 +177,7 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
 def only_moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
-        if isinstance(op, ScatterAddOp | InvertOp | SumRowsOp):
+        if isinstance(op, Scatter | InvertOp | SumRowsOp):
             return False
         if isinstance(op, LoadOp | StoreOp | AddToArrayOp):
             if needs_threads(op):

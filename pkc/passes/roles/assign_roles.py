@@ -8,7 +8,17 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, tables_of
+from pkc.dialect.access import (
+    AddByTableOp,
+    AddToArrayOp,
+    GatherOp,
+    LoadOp,
+    ReduceOp,
+    ScatterStoreOp,
+    Store,
+    StoreOp,
+    tables_of,
+)
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
@@ -25,7 +35,7 @@ ROLE = "role"
 """The attribute in which an operation's role is written."""
 
 _LOADS = (LoadOp, GatherOp, ReduceOp, WaitOp)
-_STORES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, SignalOp, SignalAllOp, RaiseOp)
+_STORES = (StoreOp, AddToArrayOp, ScatterStoreOp, AddByTableOp, SignalOp, SignalAllOp, RaiseOp)
 
 
 class AssignRoles(KernelPass):
@@ -79,7 +89,7 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
             continue
         for use in read.array.uses:
             store = use.operation
-            if not isinstance(store, StoreOp) or not role_op.is_ancestor(store) or _follows(kernel, store, read):
+            if not isinstance(store, Store) or not role_op.is_ancestor(store) or _follows(kernel, store, read):
                 continue
             if phase_of(store) != phase_of(read) or _apart(store, read) or _joined(kernel, store, read):
                 continue
@@ -88,12 +98,12 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
             raise PkcError(errors.ReorderedAccess(span_of(read.location), name, also=(label,)))
 
 
-def _joined(kernel: KernelOp, store: StoreOp, read: Operation) -> bool:
+def _joined(kernel: KernelOp, store: Store, read: Operation) -> bool:
     """Whether CTAs wait for each other between the two, because they stand in different tasks of an author."""
     return WRITTEN in kernel.attributes and enclosing_tasks(store)[:1] != enclosing_tasks(read)[:1]
 
 
-def _apart(store: StoreOp, read: Operation) -> bool:
+def _apart(store: Store, read: Operation) -> bool:
     """Whether no run of a loop or task has both: they stand in the two branches of a condition."""
     for around in ancestors(store):
         if isinstance(around, scf.ForOp | TasksOp):
@@ -118,7 +128,7 @@ def _loops(kernel: KernelOp, op: Operation) -> set[Operation]:
     }
 
 
-def _follows(kernel: KernelOp, store: StoreOp, read: LoadOp | GatherOp) -> bool:
+def _follows(kernel: KernelOp, store: Store, read: LoadOp | GatherOp) -> bool:
     """Whether a store comes after a read: it stores what is computed from it, and no loop has both."""
     return read.results[0] in sources([store.tile]) and _loops(kernel, store).isdisjoint(_loops(kernel, read))
 

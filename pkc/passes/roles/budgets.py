@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from xdsl.dialects.builtin import StringAttr
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType, ConsumeOp
@@ -150,7 +150,7 @@ def content(channel: ChannelOp) -> str:
     return f"what goes to {' and '.join(stored)}" if stored else channel.label.data
 
 
-_WRITES = StoreOp | AddToArrayOp | ScatterAddOp
+_WRITES = StoreOp | AddToArrayOp | Scatter
 
 
 def read_behind(kernel: KernelOp) -> int:

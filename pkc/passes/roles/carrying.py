@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, Scatter, StoreOp
 from pkc.dialect.pk import TILE
 from pkc.dialect.program import RoleOp, packed
 from pkc.dialect.roles import CommitOp
@@ -37,7 +37,7 @@ def carries_tiles(role: RoleOp) -> bool:
 
 def is_carried(op: Operation) -> bool:
     """Whether threads carry the tile of an access between an array and a stage."""
-    if isinstance(op, ScatterAddOp):
+    if isinstance(op, Scatter):
         return True
     if isinstance(op, StoreOp | AddToArrayOp):
         return (

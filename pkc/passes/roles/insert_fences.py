@@ -11,13 +11,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import (
+    AddByTableOp,
     AddToArrayOp,
     AllReduceOp,
-    AtomicAddOp,
     GatherOp,
     LoadOp,
-    ScatterAddOp,
-    StoreAddOp,
+    Scatter,
+    ScatterStoreOp,
     StoreOp,
 )
 from pkc.dialect.coordinates import RankOp
@@ -38,7 +38,7 @@ from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
 
 _SENT = (SignalOp, SignalAllOp, RaiseOp)
 _Store = StoreOp | AddToArrayOp
-_WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
+_WRITES = (StoreOp, AddToArrayOp, ScatterStoreOp, AddByTableOp, AllReduceOp)
 
 
 class InsertFences(KernelPass):
@@ -353,6 +353,8 @@ def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
 
 def _meets(op: Operation, state: _InFlight) -> bool:
     """Whether a store, which has to be the last, may go where one in flight goes; additions have no order."""
+    if isinstance(op, Scatter):
+        return any(op.array is other.array for other in state.stored)
     if not isinstance(op, StoreOp | AddToArrayOp):
         return False
     return any(

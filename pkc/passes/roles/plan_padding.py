@@ -10,8 +10,8 @@ from pkc.dialect.access import (
     AccumulateOp,
     AtomicAddOp,
     LoadOp,
+    Scatter,
     ScatterAccumulateOp,
-    ScatterAddOp,
     StoreAddOp,
     StoreOp,
     array_type,
@@ -27,7 +27,7 @@ from pkc.passes.analysis.multiples import ends_with_whole_block
 from pkc.passes.kernel_pass import KernelPass
 
 _STORES = (StoreOp, StoreAddOp, AtomicAddOp, AccumulateOp)
-_SCATTERS = (ScatterAccumulateOp, ScatterAddOp)
+_SCATTERS = ScatterAccumulateOp | Scatter
 _BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, ClipOp)
 
 
@@ -130,12 +130,17 @@ class _Padding:
         """Whether a store leaves out what its tile has past the end of the block."""
         return [index for index in op.indices if isinstance(index.type, BlockType)][axis] is self._block
 
-    def _is_dropped(self, op: ScatterAccumulateOp | ScatterAddOp, axis: int) -> bool:
-        """The same of a sum into rows that a table picks: the rows of the table past the end are negative."""
-        if axis > 0:
-            return [index for index in op.indices if isinstance(index.type, BlockType)][axis - 1] is self._block
-        clip = op.rows.owner
-        return isinstance(clip, ClipOp) and clip.block is self._block and clip.constant < 0
+    def _is_dropped(self, op: _SCATTERS, axis: int) -> bool:
+        """The same of what goes where tables say: past the end these name nothing, or a block that goes along ends."""
+        along = [(place, at.index(axis)) for place, at in zip(op.places, op.axes_of_places, strict=True) if axis in at]
+        return any(place is self._block or self._is_negative(place, at) for place, at in along)
+
+    def _is_negative(self, table: SSAValue, axis: int) -> bool:
+        clip = table.owner
+        if not isinstance(clip, ClipOp):
+            return False
+        found = clip.block is self._block and clip.axis.value.data == axis and clip.constant < 0
+        return found or self._is_negative(clip.tile, axis)
 
 
 def _goes_to(op: Operation, operand: int, axis: int) -> list[tuple[SSAValue, int]] | None:

@@ -16,10 +16,13 @@ from pkc.dialect.access import (
     ReadOp,
     ReduceOp,
     ScatterAddOp,
+    ScatterStoreAddOp,
+    ScatterStoreOp,
     StoreOp,
     array_type,
 )
 from pkc.dialect.attributes import Role
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.machine import MAP_DIMENSIONS
 from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
@@ -42,6 +45,8 @@ _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
     GatherOp: "rows that the table leaves out are zero, which no copy writes",
     ReduceOp: "added up where it is read",
+    ScatterStoreOp: "each row goes where the table says",
+    ScatterStoreAddOp: "each element is added at its place",
     ScatterAddOp: "each element is added at its place",
     AllReduceOp: "added up where it is read",
 }
@@ -96,7 +101,7 @@ class PlanTransfers(KernelPass):
             if type(op) in _OTHERS:
                 copied = isinstance(op, GatherOp) and _is_copied(op)
                 op.attributes[TRANSFER] = transfer(ASYNC if copied else REGISTER, _OTHERS[type(op)])
-            if isinstance(op, GatherOp | ScatterAddOp):
+            if isinstance(op, ByTable):
                 missed(
                     PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}"
                 )

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, Scatter, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
@@ -325,7 +325,8 @@ def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
         moved = max((sum(isinstance(op, LoadOp | StoreOp) for op in plan.role.walk()) for plan in plans), default=0)
         more = target.registers.tile * max(0, moved - _FEW) + target.registers.dimension * skips
         return target.registers.moving + -(-more // 8) * 8
-    dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
+    moves = (op for op in ops if isinstance(op, LoadOp | StoreOp | Scatter))
+    dims = max((len(array_type(op.array).dimensions) for op in moves), default=0)
     # A tile that is carried from or to another GPU needs as many more as another dimension.
     far = any(_reaches(op) and is_carried(op) for op in ops)
     return target.registers.reaching + target.registers.dimension * (max(0, dims - 2) + far)

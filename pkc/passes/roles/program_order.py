@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
@@ -24,7 +24,7 @@ from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.build import copy_of
 from pkc.passes.roles.assign_roles import ROLE, role_of
 
-_Store = StoreOp | StoreAddOp | AtomicAddOp | ScatterAddOp
+_Store = StoreOp | AddToArrayOp | Scatter
 _Signal = SignalOp | SignalAllOp
 
 

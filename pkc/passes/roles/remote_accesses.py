@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
+    READING,
     AccumulateOp,
     AllReduceOp,
     AtomicAddOp,
@@ -17,11 +18,16 @@ from pkc.dialect.access import (
     ReduceOp,
     ScatterAccumulateOp,
     ScatterAddOp,
+    ScatterStoreAddOp,
+    ScatterStoreOp,
+    Store,
     StoreAddOp,
     StoreOp,
     array_type,
     is_pgl,
+    places_of,
 )
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.inverse import SumRowsOp
@@ -37,12 +43,11 @@ REMOTE = "remote"
 """The attribute in which planning passes write and which rewriting passes obey."""
 
 _ACCESSES = (
-    ReadOp,
-    LoadOp,
-    GatherOp,
-    ReduceOp,
+    *READING,
     StoreOp,
     StoreAddOp,
+    ScatterStoreOp,
+    ScatterStoreAddOp,
     AllReduceOp,
     AccumulateOp,
     ScatterAccumulateOp,
@@ -101,10 +106,10 @@ def _reaches(op: Operation, array: SSAValue) -> bool:
         return True
     at = getattr(op, "rank", None)
     if is_pgl(array, Layout.Replicate) and at is None:
-        return isinstance(op, StoreOp | CopyOp) and array is not getattr(op, "source", None)
+        return isinstance(op, Store | CopyOp) and array is not getattr(op, "source", None)
     if is_pgl(array, Layout.Symmetric) or is_pgl(array, Layout.Replicate):
         return (isinstance(op, GatherOp) and op.of_rows) or (at is not None and not isinstance(at.owner, RankOp))
-    if not is_pgl(array, Layout.Shard) or isinstance(op, GatherOp):
+    if not is_pgl(array, Layout.Shard) or isinstance(op, ByTable):
         return is_pgl(array, Layout.Shard)
     if isinstance(op, CopyOp):
         box = op.source_box if array is op.source else op.target_box
@@ -122,8 +127,7 @@ def sums(root: Operation) -> Iterator[Sum]:
 
 def address(op: RemoteAccess) -> tuple[SSAValue, ...]:
     """The values that say where an access goes."""
-    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp) else ()
-    return (*rows, *op.indices)
+    return tuple(places_of(op))
 
 
 def idle_tasks(op: RemoteAccess) -> list[SSAValue]:

@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, is_pgl
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterStoreOp, Store, is_pgl, places_of
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, ZigzagPositionOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import block_type
@@ -157,25 +158,23 @@ def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotStraddle]:
 
 def _refused(kernel: KernelOp, blocks: Collection[BlockOp]) -> Iterator[errors.CannotStraddle]:
     for op in kernel.walk():
-        if isinstance(op, LoadOp | StoreOp | Sum | GatherOp) and _is_split(op, blocks) and (reason := _reason(op)):
+        if isinstance(op, LoadOp | Store | Sum | GatherOp) and _is_split(op, blocks) and (reason := _reason(op)):
             what = f"this access to `{array_name(op.array)}`"
             yield errors.CannotStraddle(span_of(op.location), what, reason)
 
 
-def _is_split(op: RemoteAccess, blocks: Collection[BlockOp]) -> bool:
+def _is_split(op: RemoteAccess | ScatterStoreOp, blocks: Collection[BlockOp]) -> bool:
     """Whether the tile of an access gets rows of several ranks."""
     if is_pgl(op.array, Layout.Replicate):
         return isinstance(op, AccumulateOp)
     if not is_pgl(op.array, Layout.Shard):
         return False
-    rows = isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp)  # indices without the first dimension
-    place = shard_of(op.array) - rows
-    return place >= 0 and op.indices[place].owner in blocks
+    return places_of(op)[shard_of(op.array)].owner in blocks
 
 
-def _reason(op: RemoteAccess) -> str:
+def _reason(op: RemoteAccess | ScatterStoreOp) -> str:
     """Why an access cannot have rows of several ranks; empty if it can."""
-    if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp):
+    if isinstance(op, ByTable):
         return "a table says which rows it has, and they lie on several ranks"
     if planned(op) == "copy_engine":
         return "a copy engine copies boxes of one rank"

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import AccumulateOp, AtomicAddOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, array_type, is_pgl
+from pkc.dialect.access import (
+    AccumulateOp,
+    AtomicAddOp,
+    ScatterAccumulateOp,
+    ScatterAddOp,
+    StoreOp,
+    array_type,
+    is_pgl,
+    places_of,
+)
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, WaitOp
@@ -100,11 +109,15 @@ def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: Bloc
 
 def _blocks(op: AccumulateOp | ScatterAccumulateOp) -> list[BlockType]:
     """The blocks in which an array is set to zero."""
-    scattered = isinstance(op, ScatterAccumulateOp)
-    extents = [tile_type(op.rows).shape[0]] if scattered else []
-    for index in op.indices:
-        extents.append(index.type.extent if isinstance(index.type, BlockType) else 1)
-    return [BlockType(dim, extent) for dim, extent in zip(array_type(op.array).dimensions, extents, strict=True)]
+    shape, found = list(tile_type(op.tile).shape), list[BlockType]()
+    for dim, index in zip(array_type(op.array).dimensions, places_of(op), strict=True):
+        extent = index.type.extent if isinstance(index.type, BlockType) else 1
+        if isinstance(index.type, TileType) and index.type.shape[-1] in shape:  # as large as the blocks of the table
+            extent = min(index.type.shape[-1], dim if isinstance(dim, int) else index.type.shape[-1])
+        if extent in shape:
+            shape.remove(extent)
+        found.append(BlockType(dim, extent))
+    return found
 
 
 def _split(op: AccumulateOp | ScatterAccumulateOp) -> int:
@@ -132,7 +145,7 @@ def _await(role: RoleOp, zeroed: BlockArgument) -> None:
 
 def _add(op: AccumulateOp | ScatterAccumulateOp) -> None:
     if isinstance(op, ScatterAccumulateOp):
-        added: Operation = ScatterAddOp(op.tile, op.array, op.rows, list(op.indices))
+        added: Operation = op.like(ScatterAddOp, op.tile)
         added.attributes |= {name: reason for name, reason in op.attributes.items() if name == UNORDERED}
     else:
         added = AtomicAddOp(op.tile, op.array, list(op.indices))

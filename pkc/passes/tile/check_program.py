@@ -22,9 +22,12 @@ from pkc.dialect.access import (
     LoadOp,
     ReadOp,
     ScatterAccumulateOp,
+    ScatterStoreAddOp,
+    ScatterStoreOp,
     StoreAddOp,
     StoreOp,
     is_pgl,
+    places_of,
 )
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -44,7 +47,7 @@ from pkc.passes.analysis.dependence import (
 )
 from pkc.passes.analysis.value_numbers import ValueNumbers
 
-_STORES = (StoreOp, StoreAddOp)
+_STORES = (StoreOp, StoreAddOp, ScatterStoreOp, ScatterStoreAddOp)
 _SUMS = (AccumulateOp, ScatterAccumulateOp)
 _WRITES = (*_STORES, *_SUMS, AllReduceOp)
 _SENDS = (SignalOp, SignalAllOp, RaiseOp, BarrierOp)
@@ -88,8 +91,8 @@ def check(module: ModuleOp) -> list[Diagnostic]:
 
 
 def _overlapping_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
-    for store in _all(kernel, StoreOp):
-        known = sources((*store.indices, *_given(store.rank), *guards(store)))
+    for store in _all(kernel, StoreOp, ScatterStoreOp):
+        known = sources((*places_of(store), *_given(store.rank), *guards(store)))
         for tasks in enclosing_tasks(store):
             free = [
                 (number, index)
@@ -104,13 +107,13 @@ def _overlapping_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _overlapping_ranks(kernel: KernelOp) -> Iterator[Diagnostic]:
-    for store in _all(kernel, StoreOp):
+    for store in _all(kernel, StoreOp, ScatterStoreOp):
         if role_around(store) is not None or not (
             is_pgl(store.array, Layout.Shard) or is_pgl(store.array, Layout.Replicate)
         ):
             continue
         counts = chain.from_iterable(tasks.counts for tasks in enclosing_tasks(store))
-        if not any(map(differs_by_rank, sources((*store.indices, *guards(store), *counts)))):
+        if not any(map(differs_by_rank, sources((*places_of(store), *guards(store), *counts)))):
             yield errors.RanksOverlap(_span(store), _name(kernel, store.array))
 
 
@@ -158,7 +161,7 @@ class _Places:
 
     def of(self, op: Operation) -> Hashable | None:
         """The place of an operation that has one: not of sums, of gathers and of reductions."""
-        if not isinstance(op, (ReadOp, LoadOp, *_STORES)):
+        if not isinstance(op, ReadOp | LoadOp | StoreOp | StoreAddOp):
             return None
         # Without a rank an access is to this rank's copy.
         here = op.rank is None or isinstance(op.rank.owner, RankOp)

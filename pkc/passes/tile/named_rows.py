@@ -67,6 +67,6 @@ def _replace(op: AccumulateOp, rows: list[Operation], shape: tuple[int, ...]) ->
     if source.shape != shape:
         made.append(BroadcastOp(tile, tuple(range(1, len(shape))), TileType(shape, source.element_type)))
         tile = made[-1].results[0]
-    before(op, [*made, ScatterAccumulateOp(tile, op.array, rows[-1].results[0], op.indices[1:])])
+    before(op, [*made, ScatterAccumulateOp(tile, op.array, [rows[-1].results[0], *op.indices[1:]])])
     op.detach()
     op.erase()

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import READING, AccumulateOp, ScatterAccumulateOp, StoreOp
+from pkc.dialect.access import READING, AccumulateOp, ScatterAccumulateOp, ScatterStoreOp, StoreOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.passes.analysis.dependence import never_changes, sources
@@ -22,7 +22,7 @@ from pkc.passes.build import append_copy, constant, copy_of, defined_in, is_cons
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
-_WRITES = (StoreOp, AccumulateOp, ScatterAccumulateOp)
+_WRITES = (StoreOp, ScatterStoreOp, AccumulateOp, ScatterAccumulateOp)
 
 _REPEATED = "each task behind this loop repeats it; stored in an array that the tasks load, its result is computed once"
 

@@ -6,7 +6,7 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddByTableOp, AddToArrayOp, GatherOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks
@@ -43,17 +43,20 @@ def gather(role: WarpRole, op: GatherOp) -> None:
         rows.gather(role, op)
 
 
-def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
-    """A tile in a stage added to rows that a table picks, if the schedule lets that be in any order."""
+def scatter(role: WarpRole, op: Scatter) -> None:
+    """A tile from its stage, or from registers, to where tables say."""
+    _by_threads(role, op)
+
+
+def scatter_add(role: WarpRole, op: AddByTableOp) -> None:
+    """A tile added to where tables say, if the schedule lets that be in any order."""
     if not role.launch.kernel.in_any_order:
         hint = (
             "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order; "
             "sums of rows that `gather` brings have one"
         )
         raise CannotLowerError(op, "a sum, in a defined order, into rows picked by a table", hint)
-    if not isinstance(role.tiles[op.tile], Staged):
-        raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is in no stage")
-    unstaging.scatter_add(role, op)
+    _by_threads(role, op)
 
 
 def _is_whole(role: WarpRole, op: LoadOp) -> SSAValue:
@@ -78,9 +81,11 @@ def add(role: WarpRole, op: AddToArrayOp) -> None:
     store(role, op)
 
 
-def _by_threads(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
+def _by_threads(role: WarpRole, op: memory.Writing) -> None:
     tile = role.tiles[op.tile]
     if isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
         unstaging.store(role, op, tile)
+    elif isinstance(op, Scatter):
+        memory.store(role, op, lambda rank: rows.elements_of(role, op, rank))
     else:
-        memory.store(role, op)
+        memory.store(role, op, lambda rank: memory.Element(role, op, rank))

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
 from pkc.dialect.roles import AHEAD, AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, ClipOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_async
@@ -235,7 +235,7 @@ def _threads_read(tile: SSAValue) -> bool:
         if isinstance(op, TransposeOp | ClipOp):
             if _threads_read(op.result):
                 return True
-        elif not isinstance(op, AnyMmaOp | StoreOp | AddToArrayOp | ScatterAddOp):
+        elif not isinstance(op, AnyMmaOp | StoreOp | AddToArrayOp | Scatter):
             return True
     return False
 

@@ -8,7 +8,7 @@ from typing import cast
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, Scatter, StoreOp, array_type, places_of
 from pkc.dialect.coordinates import BlockCountOp
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.machine import ARRAY, PLACE
@@ -18,7 +18,7 @@ from pkc.passes.machine.check_indices import CHECKED, OUT_OF_RANGE
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.roles.remote_accesses import array_name
 
-_Access = ReadOp | LoadOp | GatherOp | StoreOp | AddToArrayOp | ScatterAddOp
+_Access = ReadOp | LoadOp | GatherOp | StoreOp | AddToArrayOp | Scatter
 _Checked = _Access | InvertOp
 
 
@@ -30,11 +30,10 @@ def check(role: WarpRole, op: Operation) -> None:
         _check_bounds(role, op)
         return
     assert isinstance(op, _Access)
-    places = op.places if isinstance(op, GatherOp) else op.indices
-    first = int(isinstance(op, ScatterAddOp))
+    places = places_of(op)
     for axis in _axes(op):
-        if axis >= first and isinstance(places[axis - first].type, IndexType):
-            index, extent = role.known[places[axis - first]], role.dims.extent(array_type(op.array).dimensions[axis])
+        if isinstance(places[axis].type, IndexType):
+            index, extent = role.known[places[axis]], role.dims.extent(array_type(op.array).dimensions[axis])
             _refuse(role, op, _outside(role, index, extent), (index, extent), f"index {axis}")
 
 
@@ -49,7 +48,7 @@ def _check_bounds(role: WarpRole, op: BlockCountOp) -> None:
 
 def check_row(
     role: WarpRole,
-    op: GatherOp | ScatterAddOp | InvertOp,
+    op: GatherOp | Scatter | InvertOp,
     row: SSAValue,
     owner: SSAValue | None = None,
     *,

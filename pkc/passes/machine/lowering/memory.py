@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.access import (
+    AddByTableOp,
+    AddToArrayOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    Scatter,
+    Store,
+    StoreOp,
+    array_type,
+)
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import FLOATS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
+from pkc.dialect.types import FLOATS, RANKS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread
 from pkc.passes.machine.lowering.context import WarpRole
@@ -165,18 +176,26 @@ def _element(role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, elements: E
     return emit.get(found, 0)
 
 
-def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
-    """A tile from registers, stored or added, to every rank if the array is replicated."""
+Writing = StoreOp | AddToArrayOp | Scatter
+
+
+def on_each_copy(role: WarpRole, op: Writing, write: Callable[[SSAValue | None], None]) -> None:
+    """Write what an operation writes to this rank, to the one that it names, or to every rank if the array is
+    replicated."""
     if not copies(op):
-        _store(role, op, None)
+        write(None if op.rank is None else role.known[op.rank])
         return
-    with role.emit.loop(0, role.dims.extent("ranks")) as rank:
-        _store(role, op, rank)
+    with role.emit.loop(0, role.dims.extent(RANKS)) as rank:
+        write(rank)
 
 
-def _store(role: WarpRole, op: StoreOp | AddToArrayOp, rank: SSAValue | None) -> None:
+def store(role: WarpRole, op: Writing, elements_of: Callable[[SSAValue | None], Elements]) -> None:
+    """A tile from registers, stored or added, to every rank if the array is replicated."""
+    on_each_copy(role, op, lambda rank: _store(role, op, elements_of(rank)))
+
+
+def _store(role: WarpRole, op: Writing, elements: Elements) -> None:
     emit, tile = role.emit, fragments.as_elements(role, op.tile)
-    elements = Element(role, op, rank)
     if role.vectors:
         _by_chunks(op, tile.fragment)
         chunks = _chunks(role, op.tile, elements)
@@ -189,33 +208,32 @@ def _store(role: WarpRole, op: StoreOp | AddToArrayOp, rank: SSAValue | None) ->
             store_element(role, op, address, fragments.element(role, tile, i))
 
 
-def _one_by_one(role: WarpRole, op: Access | GatherOp, value: SSAValue) -> None:
+def _one_by_one(role: WarpRole, op: Access | GatherOp | Scatter, value: SSAValue) -> None:
     """Remark that threads access single elements of a tile, unless it is the way for ragged edges beside another."""
     kind = tile_type(value)
     if kind.rank < 2 or role.chunk is not None:
         return
     assert isinstance(op.array, BlockArgument)
     name = role.launch.kernel.argument_name(op.array)
-    what = "stores" if isinstance(op, StoreOp) else "adds" if isinstance(op, AddToArrayOp) else "loads"
+    adds = isinstance(op, AddToArrayOp | AddByTableOp)
+    what = "adds" if adds else "stores" if isinstance(op, Store) else "loads"
     reason = "its tiles are spread over registers as those of an MMA"
     slow(
         op, f"each thread {what} single elements of `{name}`, {dtype_bytes(kind.element_type)} bytes, not 16: {reason}"
     )
 
 
-def writing(op: StoreOp | AddToArrayOp | ScatterAddOp) -> str:
+def writing(op: Writing) -> str:
     """How the instructions begin that write a tile."""
     kind = tile_type(op.tile).element_type
-    if dtype_bytes(kind) == 1 and not isinstance(op, StoreOp):
+    if dtype_bytes(kind) == 1 and not isinstance(op, Store):
         raise CannotLowerError(op, "a sum of 8-bit floats in memory", "an array of bf16")
     if packed(op):
         return "send"
-    return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(kind)}"
+    return "store_global" if isinstance(op, Store) else f"add_global_{dtype_name(kind)}"
 
 
-def store_element(
-    role: WarpRole, op: StoreOp | AddToArrayOp | ScatterAddOp, address: SSAValue, value: SSAValue
-) -> None:
+def store_element(role: WarpRole, op: Writing, address: SSAValue, value: SSAValue) -> None:
     """One element, computed as f32 or i32, to memory."""
     emit, kind = role.emit, tile_type(op.tile).element_type
     if kind in PACKED:
@@ -223,10 +241,10 @@ def store_element(
     else:
         bits, size = emit.value("bits_f32" if kind == f32 else "bits_i32", value), "_b32"
     epoch = [role.launch.epoch] * packed(op)
-    emit.do(f"{writing(op)}{size if isinstance(op, StoreOp) else ''}", address, bits, *epoch)
+    emit.do(f"{writing(op)}{size if isinstance(op, Store) else ''}", address, bits, *epoch)
 
 
-def _by_chunks(op: Access | GatherOp, fragment: Fragment) -> None:
+def _by_chunks(op: Access | GatherOp | Scatter, fragment: Fragment) -> None:
     if not fragment.paired:
         hint = "store them in `tasks` of their own, before those with tiles"
         raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup", hint)

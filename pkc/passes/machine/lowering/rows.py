@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import GatherOp, ScatterAddOp, array_type
+from pkc.dialect.access import GatherOp, Scatter, array_type
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import Layout, PGLType, dtype_bytes
+from pkc.dialect.types import PGLType, dtype_bytes
 from pkc.passes.machine.lowering import fragments, indices, memory, spread, tables
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import WarpRole
@@ -19,12 +19,12 @@ class Rows:
     Row i of the tile is the row of the array that entry i of the table names; if that is not one, none.
     """
 
-    def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp, copy: SSAValue | None = None) -> None:
-        """`copy` is the rank whose copy of a replicated array is accessed, if it is not this one."""
+    def __init__(self, role: WarpRole, op: GatherOp | Scatter, copy: SSAValue | None = None) -> None:
+        """`copy` is the rank whose copy of an array is accessed, if it is not this one."""
         kind = array_type(op.array)
         self._role, self._op, self._copy = role, op, copy
         self._local = op.local if isinstance(op, GatherOp) else None
-        self._pairs = isinstance(kind, PGLType) and kind.layout is Layout.Symmetric
+        self._pairs = op.names_ranks
         self._heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._dims = kind.dimensions
@@ -93,9 +93,9 @@ class Rows:
         return emit.plus(row, emit.times(emit.wide(linear), self._size)), exists
 
 
-def elements_of(role: WarpRole, op: GatherOp) -> Rows | tables.Picked:
-    """Where the elements are that tables name."""
-    return Rows(role, op) if op.of_rows else tables.Picked(role, op)
+def elements_of(role: WarpRole, op: GatherOp | Scatter, copy: SSAValue | None = None) -> Rows | tables.Picked:
+    """Where the elements are that tables name; `copy` is the rank whose copy is accessed, if it is not this one."""
+    return Rows(role, op, copy) if op.of_rows else tables.Picked(role, op, copy)
 
 
 def _near_or_far(role: WarpRole, local: SSAValue, far: SSAValue, row: SSAValue) -> tuple[SSAValue, SSAValue]:

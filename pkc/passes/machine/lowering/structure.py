@@ -377,6 +377,8 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     access.ReadOp: _know(memory.read),
     access.LoadOp: accesses.load,
     access.GatherOp: accesses.gather,
+    access.ScatterStoreOp: accesses.scatter,
+    access.ScatterStoreAddOp: accesses.scatter_add,
     access.ScatterAddOp: accesses.scatter_add,
     inverse.InvertOp: inverses.invert,
     inverse.SumRowsOp: listed.sum_rows,

@@ -8,7 +8,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, array_type, tables_of
+from pkc.dialect.access import GatherOp, LoadOp, Scatter, array_type, tables_of
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
@@ -39,7 +40,7 @@ def is_table(op: Operation) -> bool:
 
 def _is_of_table(use: Use) -> bool:
     op = use.operation
-    if isinstance(op, GatherOp | ScatterAddOp):
+    if isinstance(op, ByTable):
         return op.operands[use.index] in tables_of(op)
     if isinstance(op, WaitOp):
         return op.operands[use.index] is op.rows
@@ -84,18 +85,21 @@ def _kind(table: SSAValue) -> Attribute:
 
 
 class Picked:
-    """Where the elements of a gather along any dimension are, in memory of this rank: their addresses, and whether they
-    exist."""
+    """Where the elements are that tables name along any dimension: their addresses, and whether they exist."""
 
-    def __init__(self, role: WarpRole, op: GatherOp) -> None:
+    def __init__(self, role: WarpRole, op: GatherOp | Scatter, copy: SSAValue | None = None) -> None:
+        """`copy` is the rank whose copy of an array is accessed, if it is not this one."""
+        kind = array_type(op.array)
         self._role, self._op, self._base = role, op, role.emit.address(op.array)
-        if isinstance(op.array.type, PGLType):
-            self._base = role.emit.on_rank(self._base, role.rank)
+        self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
+        if isinstance(kind, PGLType) and self._shard is None:
+            self._base = role.emit.on_rank(self._base, role.rank if copy is None else copy)
 
     def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
         """The address of the element at these offsets within the tile, and whether it exists."""
         role, emit, op = self._role, self._role.emit, self._op
         kind, exists, linear = array_type(op.array), emit.compare("eq", emit.const(0), 0), None
+        base = self._base
         for dim, (place, along) in enumerate(zip(op.places, op.axes_of_places, strict=True)):
             inside, extent = [offsets[axis] for axis in along], role.dims.extent(kind.dimensions[dim])
             if isinstance(place.type, TileType):
@@ -109,10 +113,14 @@ class Picked:
                 exists = emit.both(exists, emit.compare("slt", inside[0], role.dims.valid(block)))
             else:
                 coordinate = role.known[place]
+            if dim == self._shard:
+                extent = role.dims.shard_length(kind.dimensions[dim])
+                base = emit.on_rank(base, emit.over(coordinate, extent))
+                coordinate = emit.modulo(coordinate, extent)
             wide = emit.wide(coordinate)
             linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(extent)), wide)
         assert linear is not None
-        return emit.plus(self._base, emit.times(linear, dtype_bytes(kind.element_type))), exists
+        return emit.plus(base, emit.times(linear, dtype_bytes(kind.element_type))), exists
 
 
 def _loaded(role: WarpRole, op: LoadOp, at: Sequence[SSAValue]) -> SSAValue:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, StoreOp, array_type
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp
@@ -315,7 +315,7 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
 
 
-def copies(op: StoreOp | AddToArrayOp | ScatterAddOp) -> bool:
+def copies(op: StoreOp | AddToArrayOp | Scatter) -> bool:
     """Whether what is written goes to every rank's copy of an array."""
-    kind, one = op.array.type, not isinstance(op, ScatterAddOp) and op.rank is not None
+    kind, one = op.array.type, op.rank is not None
     return isinstance(kind, PGLType) and kind.layout is Layout.Replicate and not one

@@ -10,21 +10,30 @@ from math import prod
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.access import GatherOp, LoadOp, Scatter, array_type
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.machine import b32
 from pkc.dialect.program import packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA, moves_async
-from pkc.dialect.types import RANKS, PrivateType, TileType, dtype_bytes
+from pkc.dialect.types import PrivateType, TileType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
-from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalOrRemote, store_element, writing
+from pkc.passes.machine.lowering.memory import (
+    Access,
+    Element,
+    Elements,
+    LocalOrRemote,
+    Writing,
+    on_each_copy,
+    store_element,
+    writing,
+)
 from pkc.passes.machine.lowering.missing import CannotLowerError
-from pkc.passes.machine.lowering.rows import Rows, elements_of, row_address
-from pkc.passes.machine.lowering.tma import copies
+from pkc.passes.machine.lowering.rows import elements_of, row_address
 from pkc.passes.roles.carrying import rows_of_a_thread
 from pkc.targets.layout import CHUNK
 
@@ -39,10 +48,10 @@ def is_carried(role: WarpRole, op: LoadOp | GatherOp) -> bool:
     return moves and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
 
 
-def fits(op: StoreOp | AddToArrayOp, tile: Staged) -> bool:
+def fits(op: Writing, tile: Staged) -> bool:
     """Whether a staged tile can be stored from where it lies."""
     kind = tile_type(op.tile)
-    return kind.rank == 2 and not tile.transposed
+    return (kind.rank == 2 or isinstance(op, Scatter)) and not tile.transposed
 
 
 def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
@@ -119,20 +128,15 @@ def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
     return Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
 
 
-def store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged) -> None:
+def store(role: WarpRole, op: Writing, tile: Staged) -> None:
     """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
-    emit = role.emit
     if tile.transposed:
         raise CannotLowerError(op, "`.T`, stored from its stage by ordinary instructions")
-    if not copies(op):
-        _store(role, op, tile, None)
-    else:
-        with emit.loop(0, role.dims.extent(RANKS)) as rank:
-            _store(role, op, tile, rank)
-    emit.do("sync_warp")  # one thread says for all that the stage has been read
+    on_each_copy(role, op, lambda rank: _store(role, op, tile, rank))
+    role.emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
-def _store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store(role: WarpRole, op: Writing, tile: Staged, rank: SSAValue | None) -> None:
     kind, emit = tile_type(op.tile), role.emit
     size = dtype_bytes(kind.element_type)
     if kind.rank < 2:
@@ -140,8 +144,10 @@ def _store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAVa
         return
 
     def places() -> tuple[Elements, SSAValue]:
-        elements = Element(role, op, rank)
         whole = prod(kind.shape[:-1])
+        if isinstance(op, Scatter):
+            return elements_of(role, op, rank), emit.const(whole)
+        elements = Element(role, op, rank)
         return elements, emit.least(emit.most(elements.rows, 0), whole) if kind.rank == 2 else emit.const(whole)
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
@@ -161,45 +167,10 @@ def _store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAVa
     _by_chunks(role, op, kind, places, move, 1)
 
 
-def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
-    """The rows of a staged tile added to those that a table picks, on every rank if the array is replicated."""
-    kind, emit, tile = tile_type(op.tile), role.emit, role.tiles[op.tile]
-    assert isinstance(tile, Staged)
-    if kind.rank != 2:
-        raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is not two-dimensional")
-    if copies(op):
-        with emit.loop(0, role.dims.extent(RANKS)) as rank:
-            _scatter_add(role, op, tile, rank)
-    else:
-        _scatter_add(role, op, tile, None)
-    emit.do("sync_warp")  # one thread says for all that the stage has been read
-
-
-def _scatter_add(role: WarpRole, op: ScatterAddOp, tile: Staged, rank: SSAValue | None) -> None:
-    kind, emit = tile.type, role.emit
-    size = dtype_bytes(kind.element_type)
-
-    def places() -> tuple[Elements, SSAValue]:
-        return Rows(role, op, rank), emit.const(kind.shape[0])
-
-    def move(chunks: Sequence[Chunk], count: int) -> None:
-        ((there, exists, row, column),) = chunks
-        if count > 1:
-            here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
-            bits = emit.registers(CHUNK // 4, b32)
-            emit.do("load_shared_v4", bits, here)
-            emit.do(f"{writing(op)}_v4_where", bits, there, exists)
-            return
-        with emit.when(exists):
-            store_element(role, op, there, fragments.read_shared(emit, tile, row, column))
-
-    _by_chunks(role, op, kind, places, move, 1)
-
-
-def _store_row(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store_row(role: WarpRole, op: Writing, tile: Staged, rank: SSAValue | None) -> None:
     """A tile of one dimension, or of none, each element by the next thread."""
     emit, kind, threads = role.emit, tile_type(op.tile), role.threads
-    places = Element(role, op, rank)
+    places = elements_of(role, op, rank) if isinstance(op, Scatter) else Element(role, op, rank)
     first = emit.minus(threads.thread, threads.start)
     with emit.loop(first, kind.shape[0] if kind.rank else 1, threads.count) as column:
         address, exists = places.at([column] if kind.rank else [])
@@ -210,7 +181,7 @@ def _store_row(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: S
 
 def _by_chunks(
     role: WarpRole,
-    op: Access | GatherOp | ScatterAddOp,
+    op: Access | GatherOp | Scatter,
     kind: TileType,
     places: Callable[[], tuple[Elements, SSAValue]],
     move: Callable[[Sequence[Chunk], int], None],
@@ -256,11 +227,11 @@ def _along_axes(emit: Emitter, kind: TileType, row: SSAValue, column: SSAValue) 
     return [row, *reversed(found)]
 
 
-def _whole_chunks(role: WarpRole, op: Access | GatherOp | ScatterAddOp, elements: int) -> SSAValue:
+def _whole_chunks(role: WarpRole, op: Access | GatherOp | Scatter, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
-    emit, last = role.emit, op.indices[-1] if op.indices else None
-    apart = isinstance(op, GatherOp) and not op.ends_in_block
-    if last is None or last not in role.blocks or apart:  # neighbours of the tile are none of the array
+    emit, last = role.emit, (op.places if isinstance(op, ByTable) else op.indices)[-1]
+    apart = isinstance(op, ByTable) and not op.ends_in_block
+    if last not in role.blocks or apart:  # neighbours of the tile are none of the array
         return emit.compare("ne", emit.const(0), 0)
     columns = role.dims.row_length(array_type(op.array))
     aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
