@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from xdsl.ir import SSAValue
 
@@ -162,9 +162,15 @@ def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
         raise PkcError(BadBlocks(node.span, "`of` cannot be combined with `start` or `stop`"))
     sharded = isinstance(dim, str) and dim in frame.sharded
     if explicit and sharded:
-        hint = f"the blocks of {dim} follow the shards; use `of=` to choose one"
+        hint = f"the blocks of {dim} follow the shards, of which `of=` chooses one; in a task, `if {_inside(options)}:`"
         raise PkcError(BadBlocks(node.span, f"{dim} is sharded, so its blocks cannot have bounds", hint))
     return BlockList(dim, size, bounds.get("of"), bounds.get("start"), bounds.get("stop"), sharded)
+
+
+def _inside(bounds: Mapping[str, tree.Expr]) -> str:
+    """The condition for a block m that has positions within bounds."""
+    sides = {"start": "start(m) >= {}", "stop": "start(m) < {}"}
+    return " and ".join(text.format(bounds[name].span.text) for name, text in sides.items() if name in bounds)
 
 
 def dimension(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> Dim:

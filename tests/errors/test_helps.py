@@ -70,6 +70,10 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`cast` the result",
     ),
+    "PK333-sharded-bounds": Followed(
+        edits=((", stop=n[0])", ")"), ("        B[m] = A[m]", "        if start(m) < n[0]:\n            B[m] = A[m]")),
+        said="`if start(m) < n[0]:`",
+    ),
     "PK323-float-table": Followed(edits=(("Y[rows[p]", "Y[cast(rows[p], i32)"),), said="`cast(t, i32)`"),
     "PK204-gather-block": Followed(edits=(("gather(X, m, t[k])", "X[m, t[k]]"),), said="`X[m, t[k]]`"),
     "PK323-copy": Followed(edits=(("A.at(0)", "A"),), said="pick from that of this rank"),
