@@ -161,6 +161,12 @@ CONSTRUCTS = (
         "threads start copies of the elements, of rows of 16 bytes",
     ),
     Construct(
+        "tables: `Y[rows, n] = t`",
+        _tile("X: f32[M, N], rows: i32[M], Y: f32[T, N]", "Y[rows[m], n] = X[m, n]"),
+        _MOVES,
+        "each row by the threads that have it, 16 bytes at a time; signals where it is another rank's",
+    ),
+    Construct(
         "tables: `Y[rows, n] += t`",
         _tile("X: f32[M, N], rows: i32[M], Y: f32[T, N].shard(0)", "Y[rows[m], n] += X[m, n]"),
         f"{_MOVES}, signals",
