@@ -217,7 +217,9 @@ def _attended(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def _pages(i: Arrays, ranks: int) -> Arrays:
     def of(r: int, b: int) -> Any:
-        k, v = (f64(i[name])[r][i["page"][r, b]].reshape(-1, 64)[: i["length"][r, b]] for name in "KV")
+        named = i["page"][r, b]
+        k, v = (f64(i[name])[r][named] * (named >= 0)[:, None, None] for name in "KV")
+        k, v = (rows.reshape(-1, 64)[: i["length"][r, b]] for rows in (k, v))
         return _attended(f64(i["Q"])[r, b], k, v)
 
     return {"O": each(ranks, lambda r: np.stack([of(r, b) for b in range(i["B"])]))}
@@ -275,6 +277,29 @@ kernel pages(length: i32[B], page: i32[B, J], Q: bf16[B, H, 64], K: bf16[P, 16, 
         O[b, h, :] = acc / max(d, 1e-30)
 """,
         fixed({"B": 3, "H": 5, "P": 7, "J": 3}, {"B": 40, "H": 20, "P": 99, "J": 12}),
+        _pages,
+    ),
+    "attention of pages, by positions": Irregular(
+        """
+kernel positioned(length: i32[B], page: i32[B, J], Q: bf16[B, H, 64], K: bf16[P, 16, 64], V: bf16[P, 16, 64],
+                  O: bf16[B, H, 64]):
+    for b, h in tasks(B, blocks(H, 16)):
+        m = full(f32, -1e30, h)
+        d = zeros(f32, h)
+        acc = zeros(f32, h, 64)
+        for j in range((length[b] + 31) // 32):
+            at = j * 32 + positions(32)
+            named = page[b, at // 16]
+            s = where(at < length[b], Q[b, h, :] @ K[named, at % 16, :].T * 0.125, -inf)
+            top = max(m, rowmax(s))
+            p = exp(s - top)
+            a = exp(m - top)
+            d = d * a + rowsum(p)
+            acc = acc * a + cast(p, bf16) @ V[named, at % 16, :]
+            m = top
+        O[b, h, :] = acc / max(d, 1e-30)
+""",
+        fixed({"B": 3, "H": 5, "P": 7, "J": 4}, {"B": 40, "H": 20, "P": 99, "J": 12}),
         _pages,
     ),
     "attention of listed blocks": Irregular(

@@ -59,6 +59,7 @@ from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
 from pkc.passes.roles.release_shared import ReleaseShared
+from pkc.passes.roles.repeat_tables import RepeatTables
 from pkc.passes.roles.reuse_memory import ReuseMemory
 from pkc.passes.roles.share_stages import ShareStages
 from pkc.passes.roles.share_sums import ShareSums
@@ -145,6 +146,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanPadding(),  # loads are final; before they are split from what uses them
     PlanCache(),  # tasks are whole: what they load again is seen in one place
     PlanLayouts(),  # of every tile of a kernel alike; before all that asks for the room of a stage
+    RepeatTables(),  # of all accesses; before roles, of which each has its own tables
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks

@@ -124,12 +124,12 @@ def _array(
         return rng.integers(-128, 128, shape, np.int8)
     argument = called.kernel.arguments[name]
     wanted, reads = _common(list(_uses_of_array(argument, sizes))), _reads(argument)
-    stored = [op for read in reads for op in _named_stores(read)]
+    offsets = _are_offsets([read for read in reads if isinstance(read.owner, access.ReadOp)])
+    stored = [] if offsets else [op for read in reads for op in _named_stores(read)]
     if stored:
         shared = any(isinstance(op, access.ScatterStoreOp) and access.is_shared(op.array) for op in stored)
         return _distinct(wanted, shape, rng, whole=shared)
     drawn = _integers(wanted, shape, sizes, rng)
-    offsets = _are_offsets([read for read in reads if isinstance(read.owner, access.ReadOp)])
     return np.sort(drawn, axis=-1) if offsets else drawn
 
 
@@ -138,12 +138,14 @@ def _reads(array: SSAValue) -> list[SSAValue]:
 
 
 def _are_offsets(reads: Collection[SSAValue]) -> bool:
-    """Whether lists of blocks, or loops, go from one element of an array to another: ascending ones do not overlap."""
+    """Whether lists of blocks, or loops, go from one element of an array to another, or are as long as these are apart:
+    ascending ones do not overlap."""
     ends = set(reads)
     ends |= {moved for read in reads for moved in _moved(read)}
     users = [use.operation for end in ends for use in end.uses]
     lists = any(isinstance(op, coordinates.BlockCountOp) and op.start in ends and op.stop in ends for op in users)
-    return lists or any(isinstance(op, scf.ForOp) and op.lb in ends and op.ub in ends for op in users)
+    apart = any(isinstance(op, arith.SubiOp) and op.lhs in reads and op.rhs in reads for op in users)
+    return lists or apart or any(isinstance(op, scf.ForOp) and op.lb in ends and op.ub in ends for op in users)
 
 
 def _moved(end: SSAValue) -> Iterator[SSAValue]:
@@ -170,17 +172,18 @@ def _named_stores(value: SSAValue) -> Iterator[access.Store]:
 
 def _distinct(wanted: _Range, shape: list[int], rng: np.random.Generator, *, whole: bool) -> Values:
     """Integers of which none comes twice: in the whole array, on each rank, or along the last axis, as far as there are
-    enough of them. Of a table some name nothing, and those that are left in the `whole` array."""
+    enough of them. Of a table some name nothing, and those for which there are not enough on a rank, or in the `whole`.
+    """
     numbers, none = np.arange(wanted.low, wanted.high, dtype=np.int32), np.int32(wanted.moved - 1)
-    for together in range(1 if whole and wanted.absent else len(shape)):
+    ends = [0, 1] if wanted.absent else range(len(shape))
+    for together in ends[:1] if whole else ends[: len(shape)]:
         apart, size = prod(shape[:together]), prod(shape[together:])
+        if size > len(numbers) and wanted.absent and (whole or together):
+            numbers = np.concatenate([numbers, np.full(size - len(numbers), none)])
         if size <= len(numbers):
             drawn = np.stack([rng.permutation(numbers)[:size] for _ in range(apart)]).reshape(shape)
             return np.where(wanted.absent & (rng.random(shape) < _ABSENT), none, drawn)
-    if not wanted.absent:
-        return rng.choice(numbers, shape)
-    left = np.full(prod(shape) - len(numbers), none)
-    return rng.permutation(np.concatenate([numbers, left])).reshape(shape)
+    return rng.choice(numbers, shape)
 
 
 def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
     LOADS,
-    GatherOp,
     LoadOp,
     ReadOp,
     Store,
@@ -22,13 +21,13 @@ from pkc.dialect.access import (
     places_of,
 )
 from pkc.dialect.by_table import ByTable
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import FloorDivOp, SelectOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, block_type
-from pkc.dialect.types import RANKS, BlockType, PGLType, SignalType, TileType
+from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, SignalType, TileType
 from pkc.sim.numbers import end_of, most, passed_by
 from pkc.sim.program import Program
 
@@ -95,7 +94,36 @@ def _fitted(kernel: KernelOp, ranks: int, sizes: Mapping[str, int]) -> dict[str,
     taken, named = _taken(kernel), _named(kernel, ranks)
     fitted = {dim: max(size, named.get(dim, 0)) + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
     fitted |= {dim: (fitted[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
+    fitted |= {dim: max(fitted[dim], most) for dim, most in _counted(kernel, fitted | {RANKS: ranks}).items()}
     return fitted | {dim: max(fitted[dim], most) for dim, most in _stored(kernel, fitted | {RANKS: ranks}).items()}
+
+
+def _counted(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
+    """How long dimensions must be that are indexed by the number of a task, or by one behind it, as offsets are: the
+    tasks are as many as another dimension is long."""
+    found: dict[str, int] = {}
+    for op in kernel.walk():
+        if not isinstance(op, ReadOp | LoadOp | StoreOp):
+            continue
+        for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
+            number, more = index, 0
+            if isinstance(made := index.owner, arith.AddiOp) and (behind := constant_of(made.rhs)) is not None:
+                number, more = made.lhs, behind
+            length = _length(number, sizes)
+            if isinstance(dim, str) and length:
+                found[dim] = max(found.get(dim, 0), length + more)
+    return found
+
+
+def _length(number: SSAValue, sizes: Mapping[str, int]) -> int:
+    """How many tasks or iterations there are along one dimension, if a dimension says so; else 0."""
+    around = number.owner.parent_op() if isinstance(number.owner, Block) else None
+    if isinstance(number.owner, RankOp):
+        return sizes[RANKS]
+    if not isinstance(number, BlockArgument) or not isinstance(around, TasksOp | scf.ForOp):
+        return 0
+    count = around.counts[number.index] if isinstance(around, TasksOp) else around.ub if number.index == 0 else None
+    return sizes[count.owner.dim.data] if count is not None and isinstance(count.owner, DimOp) else 0
 
 
 def _stored(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -105,18 +133,20 @@ def _stored(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
         if not isinstance(op, Store):
             continue
         for dim, place in zip(array_type(op.array).dimensions, places_of(op), strict=True):
-            for read in _named_by(place) if isinstance(dim, str) else ():
-                entries = prod(sizes[of] if isinstance(of, str) else of for of in array_type(read.array).dimensions)
+            for dims in _named_by(place) if isinstance(dim, str) else ():
+                entries = prod(sizes[of] if isinstance(of, str) else of for of in dims)
                 entries *= sizes[RANKS] if is_shared(op.array) else 1
                 found[dim] = max(found.get(dim, 0), min(entries, _MOST_ENTRIES))
     return found
 
 
-def _named_by(place: SSAValue) -> Iterator[ReadOp | LoadOp | GatherOp]:
-    """The reads from which an index or a table is computed, of elements of arrays."""
+def _named_by(place: SSAValue) -> Iterator[Sequence[Dim]]:
+    """The dimensions of what an index or a table is computed from: elements of arrays, and positions."""
     made = place.owner
     if isinstance(made, LOADS):
-        yield made
+        yield array_type(made.array).dimensions
+    elif isinstance(made, PositionsOp):
+        yield [block_type(made.block).of]
     elif isinstance(made, Operation) and not made.regions:
         for operand in made.operands:
             if isinstance(operand.type, TileType | IndexType):

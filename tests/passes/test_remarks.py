@@ -314,14 +314,14 @@ kernel k(A: bf16[M, D], C: bf16[M, D].replicate(), D: const = 64):
     "pk-assign-roles": [
         (
             """
-kernel k(X: f32[M, N], T: i32[L, P], Y: f32[L, P, N]):
+kernel k(X: f32[M, N], T: f32[L, P], Y: f32[L, P, N]):
     for l, p, n in tasks(L, blocks(P, 8), blocks(N, 16)):
-        rows = T[l, p] + 1
+        rows = cast(T[l, p], i32)
         Y[l, p, n] = gather(X, rows, n) * cast(rows, f32)
 """,
             "",
             3,
-            "pk.add: consumers compute this table and pass it on: it says where an access goes, and is used"
+            "pk.cast: consumers compute this table and pass it on: it says where an access goes, and is used"
             " for something else too",
         )
     ],
