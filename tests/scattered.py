@@ -87,6 +87,14 @@ def _sent(i: Arrays, ranks: int) -> Arrays:
     return {"Y": each(ranks, of)}
 
 
+def _dispatched(i: Arrays, ranks: int) -> Arrays:
+    found = np.full((ranks, ranks, i["P"], i["H"]), np.nan)
+    for r, t in np.ndindex(ranks, i["T"]):
+        if i["slot"][r, t] >= 0:
+            found[i["dest"][r, t] % ranks, r, i["slot"][r, t]] = 2 * f64(i["X"])[r, t]
+    return {"Y": found}
+
+
 SCATTERED = {
     "tiles of rows appended to a cache": Irregular(
         """
@@ -201,6 +209,16 @@ kernel told(to: i32[M], X: f32[M, N], Y: bf16[T, N].replicate()):
 """,
         fixed({"M": 21, "N": 23, "T": 70}, {"M": 300, "N": 136, "T": 1300}),
         _permuted,
+        alone=False,
+    ),
+    "rows to the ranks that a table names": Irregular(
+        """
+kernel dispatched(dest: i32[T], slot: i32[T], X: bf16[T, H], Y: bf16[ranks, P, H].symmetric()):
+    for t, h in tasks(blocks(T, 32), blocks(H, 64)):
+        Y.at(dest[t] % ranks)[rank, slot[t], h] = X[t, h] * 2.0
+""",
+        fixed({"T": 37, "P": 41, "H": 23}, {"T": 700, "P": 800, "H": 136}),
+        _dispatched,
         alone=False,
     ),
     "rows to places on each rank": Irregular(

@@ -14,7 +14,7 @@ from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
-from pkc.frontend import indexing, operators, picking, tree
+from pkc.frontend import indexing, operators, peers, picking, tree
 from pkc.frontend.alignment import fits
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
 from pkc.frontend.control import branch, loop, refuse_reserved
@@ -107,7 +107,7 @@ def _assignment(frame: Frame, node: tree.Assign) -> None:
             frame.expired.setdefault(name, f"`{name}` needs a first value before this")
         _assign(frame, node.target, evaluate(frame, node.value), node.value.span)
     else:
-        _store(frame, _written(frame, node.target), node.value, node.span)
+        _write(frame, node.target, node.value, lambda place, value: _store(frame, place, value, node.span))
 
 
 def _augmented(frame: Frame, node: tree.AugAssign) -> None:
@@ -116,7 +116,7 @@ def _augmented(frame: Frame, node: tree.AugAssign) -> None:
         return
     if node.op != "+":
         raise PkcError(BadUpdate(node.span, node.op, node.target.span.text))
-    _add(frame, _written(frame, node.target), "+=", node.value, node.span)
+    _write(frame, node.target, node.value, lambda place, value: _add(frame, place, "+=", value, node.span))
 
 
 # Variables
@@ -173,9 +173,14 @@ def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> No
         frame.emit(access.AccumulateOp(tile, array.ssa, place.indices), span)
 
 
-def _written(frame: Frame, node: tree.Index) -> Place:
-    """The place that a statement writes."""
-    return picking.written(frame, node, evaluate)
+def _write(frame: Frame, target: tree.Index, value: tree.Expr, write: Callable[[Place, tree.Expr], None]) -> None:
+    """Write to a place, or to one on each rank that a table names."""
+
+    def write_to(one: tree.Index, made: tree.Expr) -> None:
+        write(picking.written(frame, one, evaluate), made)
+
+    if not peers.to_named(frame, target, value, evaluate, write_to):
+        write_to(target, value)
 
 
 def _axes_hint(value: Tile, place: Place, span: Span) -> str:
@@ -255,19 +260,18 @@ def _do(frame: Frame, call: tree.Call) -> None:
 
 
 def _store_call(frame: Frame, call: tree.Call) -> None:
-    target = _target(frame, call)
-    if call.func == "store":
-        _store(frame, target, call.args[1], call.span)
-    else:
-        _add(frame, target, "store_add", call.args[1], call.span)
-
-
-def _target(frame: Frame, call: tree.Call) -> Place:
     node = call.args[0]
     if not isinstance(node, tree.Index):
         usage = SIGNATURES[call.func].usage
         raise PkcError(NotAPlace(node.span, call.func, "a place in an array", f"`{node.span.text}`", usage))
-    return _written(frame, node)
+
+    def write(place: Place, value: tree.Expr) -> None:
+        if call.func == "store":
+            _store(frame, place, value, call.span)
+        else:
+            _add(frame, place, "store_add", value, call.span)
+
+    _write(frame, node, call.args[1], write)
 
 
 def _all_reduce(frame: Frame, call: tree.Call) -> None:

@@ -246,9 +246,29 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
             by, most = _taken_off(op, use), _last_added(op, use, sizes)
             yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)
             yield from (wanted.below(most) for wanted in _uses_of_tile(op.result, sizes) if most is not None)
+            if by is most is None and isinstance(op, elementwise.AddOp):
+                yield from _of_sum(op, use, _uses_of_tile(op.result, sizes))
         elif isinstance(op, ByTable):
             dims = (dim for dim, place in enumerate(op.places) if place is table)
             yield from (replace(_positions_of(op.array, dim, sizes), absent=True, pairs=op.names_ranks) for dim in dims)
+
+
+def _of_sum(op: elementwise.AddOp, use: Use, after: Iterator[_Range]) -> Iterator[_Range]:
+    """The ranges of one of two tables that are added: 0 of one that another table picks, as the first place of each
+    list, so that the other one has them all; half of two alike."""
+    picked, other = (_is_picked(op.operands[number]) for number in (use.index, 1 - use.index))
+    for wanted in after:
+        if picked == other:
+            yield replace(wanted, high=wanted.low + (wanted.high - wanted.low + 1) // 2)
+        else:
+            yield _Range(wanted.low, wanted.low + 1) if picked else wanted
+
+
+def _is_picked(table: SSAValue) -> bool:
+    made = table.owner
+    if isinstance(made, tile.ClipOp | tile.BroadcastOp):
+        return _is_picked(made.tile)
+    return isinstance(made, access.GatherOp)
 
 
 def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:

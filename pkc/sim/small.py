@@ -94,8 +94,10 @@ def _fitted(kernel: KernelOp, ranks: int, sizes: Mapping[str, int]) -> dict[str,
     taken, named = _taken(kernel), _named(kernel, ranks)
     fitted = {dim: max(size, named.get(dim, 0)) + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
     fitted |= {dim: (fitted[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
-    fitted |= {dim: max(fitted[dim], most) for dim, most in _counted(kernel, fitted | {RANKS: ranks}).items()}
-    return fitted | {dim: max(fitted[dim], most) for dim, most in _stored(kernel, fitted | {RANKS: ranks}).items()}
+    for least in (_counted, _stored):
+        found = least(kernel, fitted | {RANKS: ranks})
+        fitted |= {dim: max(size, found.get(dim, 0)) for dim, size in fitted.items()}
+    return fitted
 
 
 def _counted(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
