@@ -135,7 +135,9 @@ def _stored(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
         if not isinstance(op, Store):
             continue
         for dim, place in zip(array_type(op.array).dimensions, places_of(op), strict=True):
-            for dims in _named_by(place) if isinstance(dim, str) else ():
+            if not isinstance(dim, str):
+                continue
+            for dims in _named_by(place):
                 entries = prod(sizes[of] if isinstance(of, str) else of for of in dims)
                 entries *= sizes[RANKS] if is_shared(op.array) else 1
                 found[dim] = max(found.get(dim, 0), min(entries, _MOST_ENTRIES))
