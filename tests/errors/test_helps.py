@@ -70,6 +70,10 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`cast` the result",
     ),
+    "PK305-at-table": Followed(
+        edits=(("Y: f32[ranks, H]", "slot: i32[T], Y: f32[ranks, P, H]"), ("[rank, h]", "[rank, slot[t], h]")),
+        said="`Y.at(to[t])[slot[t], h] = x`",
+    ),
     "PK333-sharded-bounds": Followed(
         edits=((", stop=n[0])", ")"), ("        B[m] = A[m]", "        if start(m) < n[0]:\n            B[m] = A[m]")),
         said="`if start(m) < n[0]:`",

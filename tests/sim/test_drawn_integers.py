@@ -61,6 +61,28 @@ kernel placed(place: i32[E, P], X: f32[E, P], Y: f32[E, N]):
 """
 
 
+APPENDED = """
+kernel append(slot: i32[T], X: f32[T, H], C: f32[P, 16, H]):
+    for t, h in tasks(blocks(T, 16), blocks(H, 8)):
+        C[slot[t] // 16, slot[t] % 16, h] = X[t, h]
+"""
+SHARED = """
+kernel permute(to: i32[T], X: f32[T, H], Y: f32[P, H].shard(0)):
+    for t, h in tasks(blocks(T, 16), blocks(H, 8)):
+        Y[to[t], h] = X[t, h]
+"""
+SORTED = """
+kernel sort(bucket: i32[T], place: i32[T], first: i32[E], X: f32[T], Y: f32[T]):
+    for t in tasks(blocks(T, 16)):
+        Y[first[bucket[t]] + place[t]] = X[t]
+"""
+JAGGED = """
+kernel jagged(first: i32[Q], X: f32[B, S], Y: f32[T]):
+    for b, s in tasks(B, blocks(S, 16)):
+        Y[where(positions(s) < first[b + 1] - first[b], first[b] + positions(s), -1)] = X[b, s]
+"""
+
+
 def _drawn(text: str, seed: int = 0, **dims: int) -> dict[str, Any]:
     """What is drawn for two ranks; the kernel runs with it."""
     module = compile_program(parse_text(Source("drawn.pk", text))).module
@@ -103,3 +125,21 @@ def test_places_of_stores_are_distinct() -> None:
         assert len(set(row)) == 5
     whole = _drawn(PLACED, E=3, P=5, N=40)["place"]
     assert len(set(whole.flat)) == 30
+
+
+def test_tables_name_each_place_of_a_store_once() -> None:
+    for of_rank in _drawn(APPENDED, T=30, P=3, H=8)["slot"]:
+        named = of_rank[of_rank >= 0]
+        assert 20 < len(named) < 30 and len(set(named)) == len(named)
+        assert 32 <= named.max() < 48
+    for rows in (70, 20):  # enough for all ranks, and not for one
+        named = _drawn(SHARED, T=30, P=rows, H=8)["to"].ravel()
+        named = named[named >= 0]
+        assert rows // 2 < len(named) == len(set(named)) and named.max() < rows
+
+
+def test_sums_of_tables_stay_inside() -> None:
+    """As one is 0, or ascends, no place is named twice, and the kernel runs."""
+    for seed in range(5):
+        assert len(set(_drawn(SORTED, seed, T=37, E=3)["place"][0])) > 30
+        _drawn(JAGGED, seed, B=3, Q=4, S=50, T=50)

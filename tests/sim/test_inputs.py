@@ -434,3 +434,26 @@ kernel k(X: f32[S, N], n: i32, Y: f32[N]):
 def test_a_number_that_is_raised_to_another_may_be_below_it() -> None:
     drawn = {draw_inputs(tile_level(WINDOW), ranks=1, dims={"S": 5, "N": 8}, seed=seed)["n"] for seed in range(60)}
     assert drawn == {0, 1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        (
+            "kernel k(p: i32[Q], Y: f32[N]):\n    for n in tasks(N):\n        Y[n] = cast(p[n + 1] - p[n], f32)\n",
+            {"Q": 2},
+        ),
+        ("kernel k(p: i32[Q], Y: i32[1]):\n    for n in tasks(1):\n        Y[0] = p[rank + 1]\n", {"Q": 3}),
+        ("kernel k(t: i32[T], Y: i32[P]):\n    for b in tasks(blocks(T, 16)):\n        Y[t[b]] = t[b]\n", {"P": 17}),
+        (
+            "kernel k(t: i32[J], X: i32[S], Y: i32[P, 16]):\n    for s in tasks(blocks(S, 32)):\n"
+            "        Y[t[positions(s) // 16], positions(s) % 16] = X[s]\n",
+            {"J": 3, "P": 3},
+        ),
+    ],
+)
+def test_dimensions_are_long_enough_for_offsets_and_named_places(text: str, least: dict[str, int]) -> None:
+    module = compile_program(parse_text(Source("k.pk", text)), level="tile").module
+    dims = small_dims(find_kernel(module, None), ranks=2)
+    assert {name: dims[name] for name in least} == least
+    simulate(module, ranks=2, dims=dims, inputs=draw_inputs(module, ranks=2, dims=dims, seed=0))
