@@ -447,6 +447,7 @@ ELSEWHERE = {
 """Where the remarks of other passes are tested."""
 
 NOTHING = {
+    "pk-repeat-tables": "copies every table that something else needs too",
     "pk-look-ahead": "where an MMA is in flight, or none is alone in its loop, a look costs nothing",
     "pk-attach-target": "names the target",
     "pk-plan-layouts": "leaves a swizzle to what is read by columns, or may come from other ranks",
