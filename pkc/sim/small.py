@@ -226,9 +226,9 @@ def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
             continue
         for dim, index in zip(array_type(op.array).dimensions, places_of(op), strict=True):
             part = _without_edges(index)
-            divided = isinstance(part, arith.FloorDivSIOp | FloorDivOp)
-            by = _constant(part.rhs) if divided else 1
-            of = _ranging_over(part.lhs) if divided else _ranging_over(index, of_tables=False)
+            by, of = 1, _ranging_over(index, of_tables=False)
+            if isinstance(part, arith.FloorDivSIOp | FloorDivOp):
+                by, of = _constant(part.rhs), _ranging_over(part.lhs)
             if by and isinstance(dim, str) and of not in (None, RANKS, dim):
                 found[dim] = of, by
     return found
