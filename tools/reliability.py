@@ -57,6 +57,10 @@ EXPLAINED = {
         "a store that no load orders",
         3,
     ): "`go` says that a rank has begun, as `entered` does, which pkc adds in front of it",
+    (
+        "moe_mlp default",
+        12,
+    ): "`left` says that X has been read, as the end of the phase behind it does: readers wait for all rows before",
     ("maxima and minima", 4): "the largest and the least of all ranks' numbers do not depend on which rank has which",
 }
 """Mutants that survive because they change nothing: subject and line, and why."""
