@@ -134,10 +134,3 @@ def sharded_block(n: int, ranks: int, size: int, index: int) -> Block:
     if not 0 <= owner < ranks:
         return Block(n, 0)
     return block(*shard_bounds(n, ranks, owner), size, within)
-
-
-def number_of_row(n: int, ranks: int, size: int, row: int) -> int:
-    """The number (`pk.block_number`) of the block that a position lies in, of blocks that straddle no shards."""
-    shard = max(-(-n // ranks), 1)
-    owner, inside = divmod(row, shard)
-    return (owner * shard + inside // size * size) // size + owner
