@@ -14,6 +14,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     traits_def,
     var_operand_def,
 )
@@ -22,7 +23,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from pkc.dialect.effects import OrdersMemory
 from pkc.dialect.program import verify_indices
-from pkc.dialect.types import SignalType
+from pkc.dialect.types import SignalType, TileType
 
 ORDER = "order"
 """On a signal of a kernel whose memory order is explicit (`FENCED`): one of `Order`."""
@@ -131,14 +132,35 @@ EARLIER = "earlier"
 
 @irdl_op_definition
 class WaitOp(CounterOp):
-    """Waits until this rank's counter is at least `count`; later reads see what was written before the signals."""
+    """Waits until this rank's counter is at least `count`; later reads see what was written before the signals.
+
+    With `rows`, a table of positions of the sharded dimension `of`, it waits only if one of them is another rank's.
+    """
 
     name = "pk.wait"
     count = operand_def(IndexType())
-    assembly_format = "$signal `[` $indices `]` `for` $count attr-dict `:` type($signal)"
+    rows = opt_operand_def(TileType)
+    of = opt_prop_def(StringAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$signal `[` $indices `]` (`rows` $rows^ `:` type($rows) `of` $of)? `for` $count attr-dict `:` type($signal)"
+    )
 
-    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue], count: SSAValue | Operation) -> None:
-        super().__init__(operands=[count, signal, indices])
+    def __init__(
+        self,
+        signal: SSAValue,
+        indices: Sequence[SSAValue],
+        count: SSAValue | Operation,
+        rows: SSAValue | None = None,
+        of: str | None = None,
+    ) -> None:
+        properties = {"of": None if of is None else StringAttr(of)}
+        super().__init__(operands=[count, rows, signal, indices], properties=properties)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.rows is not None and (not isinstance(self.rows.type, TileType) or self.rows.type.rank != 1):
+            raise VerifyException("`rows` have one axis")
 
 
 @irdl_op_definition

@@ -22,6 +22,7 @@ from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE, span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
+from pkc.passes.roles.order_arrivals import OrderArrivals, explain_arrivals
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
 from pkc.passes.roles.plan_fetch import FetchPlan, PlanFetch, explain_fetch
@@ -55,6 +56,7 @@ EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanOverlap: explain,
     StageRows: explain_rows,
     PlanFetch: explain_fetch,
+    OrderArrivals: explain_arrivals,
     OrderTasks: explain_order,
     PlanWarps: explain_warps,
     PlanQueue: explain_queue,

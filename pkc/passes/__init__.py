@@ -40,6 +40,7 @@ from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.load_once import LoadOnce
 from pkc.passes.roles.look_ahead import LookAhead
 from pkc.passes.roles.merge_channels import MergeChannels
+from pkc.passes.roles.order_arrivals import OrderArrivals
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
 from pkc.passes.roles.overlap_mma import OverlapMma
@@ -140,6 +141,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Canonicalize(),
     Cse(),
     Dce(),  # what only replaced accesses used
+    OrderArrivals(),  # what tables name is staged; before tasks get their numbers, and roles that all go through them
     BalanceTasks(),  # of every role alike, and before the next pass, which numbers the other tasks by bands
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     ClipOperands(),  # of loads that are final; before the next pass, which looks for clips

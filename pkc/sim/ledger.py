@@ -89,9 +89,13 @@ def waits_for(signal: Operation) -> list[WaitOp]:
 
 
 def is_left_to_tasks(signal: Operation, rank: int, begun: Set[tuple[int, TasksOp]]) -> bool:
-    """Whether all waits for what is signalled stand in tasks of which a rank has none."""
-    around = [_tasks_around(wait) for wait in waits_for(signal)]
-    return bool(around) and all(tasks is not None and (rank, tasks) not in begun for tasks in around)
+    """Whether all waits for what is signalled stand in tasks of which a rank has none, or are for what tables name."""
+    waits = waits_for(signal)
+    return bool(waits) and all(wait.rows is not None or _has_none(_tasks_around(wait), rank, begun) for wait in waits)
+
+
+def _has_none(tasks: TasksOp | None, rank: int, begun: Set[tuple[int, TasksOp]]) -> bool:
+    return tasks is not None and (rank, tasks) not in begun
 
 
 def _tasks_around(op: Operation) -> TasksOp | None:

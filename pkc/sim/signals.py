@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
@@ -92,7 +93,18 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
         if machine.memory.unread is not None and counters.EARLIER in op.attributes:
             machine.memory.unread.emptied(frame.rank)
 
-    return Call(wait, op.indices, op.count)
+    if op.rows is None or op.of is None:
+        return Call(wait, op.indices, op.count)
+    extent = machine.size(op.of.data)
+    shard = max(-(-extent // machine.ranks), 1)
+
+    def wait_for_others(frame: Frame, indices: tuple[int, ...], count: int, rows: Any) -> None:
+        named = np.asarray(rows)
+        named = named[(named >= 0) & (named < extent)]
+        if (named // shard != frame.rank).any():
+            wait(frame, indices, count)
+
+    return Call(wait_for_others, op.indices, op.count, op.rows)
 
 
 def _barrier(op: counters.BarrierOp, machine: Machine) -> Call:

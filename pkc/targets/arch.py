@@ -270,6 +270,10 @@ class Tuning:
     """Rows of a band of tasks: those and as many columns as there are CTAs for stay in the L2 cache together."""
     fetched_rows: int
     """Rows whose first groups of tiles are fetched before their second ones: about those computed at a time."""
+    arrival_columns: int
+    """Columns of a matmul that takes a GPU as long, for each row, as the link takes to bring that row."""
+    leading_blocks: int
+    """The fewest blocks of a list of tasks that are worth loading again what all blocks of the list share."""
     cluster_part: int
     """The fewest elements of a row that each CTA of a cluster has: all lanes of a warp have some of them."""
     summed_rows: int

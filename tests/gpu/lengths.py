@@ -141,6 +141,7 @@ def experts(ranks: int) -> Sequence[Dims]:
         (61 * ranks + 5, 3, 129, 72, 520),
         (128 * ranks, 4, 300, 256, 256),
         (40 * ranks + 3, 9, 77, 200, 264),
+        (300 * ranks + 7, 2, 1100, 72, 264),  # lists that begin with rows of this rank
     ]
     return [{"T": t, "E": e, "P": p, "H": h, "N": n} for t, e, p, h, n in found]
 

@@ -302,6 +302,21 @@ kernel k(A: bf16[M, D], C: bf16[M, D].replicate(), D: const = 64):
             " index numbers",
         )
     ],
+    "pk-order-arrivals": [
+        (
+            """
+kernel k(X: bf16[T, H].shard(0), W: bf16[H, N], rows: i32[P], Y: f32[P, N]):
+    for p, n in tasks(blocks(P, 64), blocks(N, 64)):
+        acc = zeros(f32, p, n)
+        for h in blocks(H, 64):
+            acc += gather(X, rows[p], h) @ W[h, n]
+        Y[p, n] = acc
+""",
+            "overlap=copy_engine",
+            3,
+            "pk.tasks: all tasks wait for the rows of other ranks: their tasks are no lists",
+        ),
+    ],
     "pk-order-tasks": [
         (
             SUM.format(layout="shard(0)", rows=64),

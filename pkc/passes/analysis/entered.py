@@ -139,7 +139,7 @@ class _Search:
 
 def _tells_of_others(wait: WaitOp) -> bool:
     """Whether a wait is for all signals of a counter, and not for packets, which tell of themselves alone."""
-    return not packed(wait)
+    return not packed(wait) and wait.rows is None
 
 
 def _is_from_all(signal: Operation) -> bool:

@@ -161,7 +161,7 @@ def _goes_in_packets(user: Operation) -> bool:
 
 def _addressed(user: Operation, value: SSAValue) -> Role | None:
     """The role that an operation serves by making `value`, if it only says where `user` goes."""
-    if value in tables_of(user):
+    if value in tables_of(user) or (isinstance(user, WaitOp) and value is user.rows):
         return role_of(user)
     role = role_of(user)
     return role if role in (Role.Loader, Role.Storer) and not isinstance(user, (*_LOADS, *_STORES)) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -11,7 +12,9 @@ from pkc.dialect.counters import Order, RaiseOp, ResetOp, SignalAllOp, SignalOp,
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.program import packed
 from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, SignalType
+from pkc.passes.machine.lowering import tables
 from pkc.passes.machine.lowering.context import Queue, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -124,12 +127,32 @@ def await_(role: WarpRole, op: WaitOp) -> None:
         return  # the loads of the packets wait
     emit = role.emit
     address = _address(role, op.signal, _known(role, op.indices), role.rank)
+    needed = None if op.rows is None or op.of is None else _names_others(role, op.rows, op.of.data)
     if role.threads.one:
-        _spin(role, op, address)
+        with nullcontext() if needed is None else emit.when(needed):
+            _spin(role, op, address)
         return
-    with emit.when(emit.compare("eq", role.threads.lane, 0)):
+    looks = emit.compare("eq", role.threads.lane, 0)
+    with emit.when(looks if needed is None else emit.both(looks, needed)):
         _spin(role, op, address)
     emit.do("sync_warp")
+
+
+def _names_others(role: WarpRole, rows: SSAValue, of: str) -> SSAValue:
+    """Whether one of the rows of a table is another rank's: each lane asks for some of them, and then all know."""
+    emit, dims, one = role.emit, role.dims, role.threads.one
+    seen = emit.registers(1, IndexType())
+    emit.set(emit.const(0), seen, 0)
+    first, step = (0, 1) if one else (role.threads.lane, role.threads.arch.warp)
+    with emit.loop(first, tile_type(rows).shape[0], step) as number:
+        row = tables.row_of(role, rows, [number])
+        exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, dims.extent(of)))
+        shard = dims.at(of, row, split=True).shard
+        assert shard is not None
+        with emit.when(emit.both(exists, emit.compare("ne", shard, role.rank))):
+            emit.set(emit.const(1), seen, 0)
+    found = emit.compare("ne", emit.get(seen, 0), 0)
+    return found if one else emit.compare("ne", emit.value("vote", found), 0)
 
 
 def _spin(role: WarpRole, op: WaitOp, address: SSAValue) -> None:

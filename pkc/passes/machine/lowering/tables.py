@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import GatherOp, LoadOp, Scatter, array_type, tables_of
 from pkc.dialect.by_table import ByTable
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.machine import b32
@@ -41,6 +42,8 @@ def _is_of_table(use: Use) -> bool:
     op = use.operation
     if isinstance(op, ByTable):
         return op.operands[use.index] in tables_of(op)
+    if isinstance(op, WaitOp):
+        return op.operands[use.index] is op.rows
     return is_table(op)
 
 

@@ -1,0 +1,81 @@
+"""Lists of tasks that begin with rows of their rank: right whatever the tables name, and as early as that allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pkc.check.run import TRIALS, baseline_of, check_roles
+from pkc.dialect.counters import WaitOp
+from pkc.driver.compiler import Compiled, load
+from pkc.sim.draw import draw_inputs
+from pkc.sim.program import Program
+from pkc.sim.reference import compare, reference
+from pkc.sim.run import simulate
+
+TEXT = """
+kernel k(X: f32[T, H].shard(0), W: f32[E, H, N], rows: i32[E, P], count: i32[E], Y: f32[E, P, N]):
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 16, stop=count[e]), blocks(N, 16)):
+            acc = zeros(f32, p, n)
+            for h in blocks(H, 16):
+                acc += gather(X, rows[e, p], h) @ W[e, h, n]
+            Y[e, p, n] = acc
+"""
+T, E, P = 101, 3, 150
+DIMS = {"T": T, "H": 17, "E": E, "P": P, "N": 17}
+
+
+def compiled(folder: Path, overlap: str = "") -> Compiled:
+    """The tile level, or roles with an overlap."""
+    path = folder / "k.pk"
+    path.write_text(TEXT, encoding="utf-8")
+    return load(path, level="roles", schedule={"overlap": overlap}) if overlap else load(path)
+
+
+def tables(kind: str, ranks: int) -> dict[str, np.ndarray]:
+    """Rows of experts as they are meant, or in an order that makes no task of a rank its own."""
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, T, (ranks, E, P)).astype(np.int32)
+    if kind == "in order":
+        rows.sort(axis=-1)
+    elif kind == "of others":
+        shard = -(-T // ranks)
+        for rank in range(ranks):
+            rows[rank] = (rows[rank] % max(T - shard, 1) + shard * (rank + 1)) % T
+    elif kind == "some none":
+        rows[rng.random(rows.shape) < 0.3] = -1
+    count = rng.integers(0, P + 1, (ranks, E)).astype(np.int32)
+    count[:, 0] = P
+    return {"rows": rows, "count": count}
+
+
+@pytest.mark.parametrize("overlap", ["inter_sm", "copy_engine"])
+@pytest.mark.parametrize("kind", ["in order", "in no order", "of others", "some none"])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_any_table(ranks: int, kind: str, overlap: str, tmp_path: Path) -> None:
+    tile = compiled(tmp_path)
+    inputs = draw_inputs(tile.module, ranks=ranks, dims=DIMS, seed=1) | tables(kind, ranks)
+    expected = reference(tile.module, ranks=ranks, dims=DIMS, inputs=inputs)
+    roles = compiled(tmp_path, overlap)
+    assert any(isinstance(op, WaitOp) and op.rows is not None for op in roles.module.walk())
+    outputs = simulate(roles.module, ranks=ranks, dims=DIMS, inputs=inputs)
+    found = compare({array: outputs[array] for array in Program(tile.kernel).outputs}, expected)
+    assert found and all(each.ok for each in found)
+
+
+@pytest.mark.parametrize("which", ["in tasks", "before the last round"])
+@pytest.mark.parametrize("overlap", ["inter_sm", "copy_engine"])
+def test_each_wait_is_needed(which: str, overlap: str, tmp_path: Path) -> None:
+    tile, roles = compiled(tmp_path), compiled(tmp_path, overlap)
+    right = baseline_of(tile, ranks=2, dims=DIMS)
+    assert check_roles(roles, right, TRIALS) == []
+    waits = [op for op in roles.module.walk() if isinstance(op, WaitOp) and op.signal.name_hint == "X_ready"]
+    assert len(waits) == 2
+    for wait in waits:
+        if (wait.rows is not None) == (which == "in tasks"):
+            wait.detach()
+            wait.erase()
+    assert check_roles(roles, right, TRIALS) != []
