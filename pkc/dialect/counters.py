@@ -23,7 +23,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from pkc.dialect.effects import OrdersMemory
 from pkc.dialect.program import verify_indices
-from pkc.dialect.types import SignalType, TileType
+from pkc.dialect.types import BlockType, SignalType, TileType
 
 ORDER = "order"
 """On a signal of a kernel whose memory order is explicit (`FENCED`): one of `Order`."""
@@ -134,13 +134,14 @@ EARLIER = "earlier"
 class WaitOp(CounterOp):
     """Waits until this rank's counter is at least `count`; later reads see what was written before the signals.
 
-    With `rows`, a table of positions of the sharded dimension `of`, it waits only if one of them is another rank's.
+    With `rows`, a table of positions of a sharded dimension, that of the blocks `of`, it waits only if one of them is
+    another rank's.
     """
 
     name = "pk.wait"
     count = operand_def(IndexType())
     rows = opt_operand_def(TileType)
-    of = opt_prop_def(StringAttr)
+    of = opt_prop_def(BlockType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$signal `[` $indices `]` (`rows` $rows^ `:` type($rows) `of` $of)? `for` $count attr-dict `:` type($signal)"
@@ -152,10 +153,9 @@ class WaitOp(CounterOp):
         indices: Sequence[SSAValue],
         count: SSAValue | Operation,
         rows: SSAValue | None = None,
-        of: str | None = None,
+        of: BlockType | None = None,
     ) -> None:
-        properties = {"of": None if of is None else StringAttr(of)}
-        super().__init__(operands=[count, rows, signal, indices], properties=properties)
+        super().__init__(operands=[count, rows, signal, indices], properties={"of": of})
 
     def verify_(self) -> None:
         super().verify_()

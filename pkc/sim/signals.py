@@ -95,7 +95,7 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
 
     if op.rows is None or op.of is None:
         return Call(wait, op.indices, op.count)
-    extent = machine.size(op.of.data)
+    extent = machine.size(op.of.of)
     shard = max(-(-extent // machine.ranks), 1)
 
     def wait_for_others(frame: Frame, indices: tuple[int, ...], count: int, rows: Any) -> None:

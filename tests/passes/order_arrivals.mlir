@@ -3,12 +3,15 @@
 
 // In the last round all wait once, at the first list; in the one before it tasks wait if they name rows of other ranks.
 // CHECK-LABEL: pk.kernel @dispatch
+// CHECK-DAG: %[[EXPERTS:.*]] = pk.dim "E"
 // CHECK-DAG: %[[RANKS:.*]] = pk.dim "ranks"
-// CHECK-DAG: %[[RANK:.*]] = pk.rank
-// CHECK: %[[ROUNDS:.*]] = arith.minsi %[[RANKS]],
-// CHECK: pk.tasks (%round, %e) in (%[[ROUNDS]], %
+// CHECK: %[[LEADERS:.*]] = arith.minsi %[[EXPERTS]], %
+// CHECK: %[[LISTS:.*]] = arith.addi %[[LEADERS]], %[[EXPERTS]] : index
+// CHECK: pk.tasks (%list) in (%[[LISTS]]) {
+// CHECK-NEXT: %[[FIRST:.*]] = arith.cmpi slt, %list, %[[LEADERS]] : index
+// CHECK-NEXT: %[[LATER:.*]] = arith.subi %list, %[[LEADERS]] : index
+// CHECK-NEXT: %e = arith.select %[[FIRST]], %list, %[[LATER]] : index
 // CHECK: %[[BLOCKS:.*]] = pk.block_count <P by 32> to %
-// CHECK: %[[LAST:.*]] = arith.cmpi eq, %round,
 // CHECK: %[[SHARE:.*]] = arith.divsi %{{.*}}, %[[RANKS]] : index
 // CHECK: %[[OWN:.*]] = arith.subi %{{.*}}, %[[SHARE]] : index
 // CHECK: %[[LEADING:.*]] = scf.if %{{.*}} -> (index) {
@@ -19,11 +22,10 @@
 // CHECK: %[[IF:.*]] = arith.select %{{.*}}, %[[OWN]], %
 // CHECK-NEXT: scf.yield %[[IF]] : index
 // CHECK-NEXT: } else {
-// CHECK: %[[BEGIN:.*]] = arith.select %[[LAST]], %{{.*}}, %
-// CHECK: %[[END:.*]] = arith.select %[[LAST]], %[[BLOCKS]], %[[LEADING]] : index
+// CHECK: %[[BEGIN:.*]] = arith.select %[[FIRST]], %{{.*}}, %[[LEADING]] : index
+// CHECK-NEXT: %[[END:.*]] = arith.select %[[FIRST]], %[[LEADING]], %[[BLOCKS]] : index
 // CHECK-NEXT: %[[SOME:.*]] = arith.subi %[[END]], %[[BEGIN]] : index
-// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %e,
-// CHECK-NEXT: %[[ONCE:.*]] = arith.andi %[[LAST]], %[[FIRST]]
+// CHECK-NEXT: %[[ONCE:.*]] = arith.cmpi eq, %list, %[[LEADERS]] : index
 // CHECK-NEXT: scf.if %[[ONCE]] {
 // CHECK-NEXT: pk.wait %X_ready[%{{.*}}] for %[[ALL:.*]] : !pk.signal<[1]>
 // CHECK-NEXT: }
@@ -32,9 +34,8 @@
 // CHECK-NEXT: %[[AT:.*]] = pk.rotate %[[NTH]] by %[[SHARE]] of %[[BLOCKS]]
 // CHECK-NEXT: %{{.*}} = pk.block[%[[AT]]] to
 // CHECK: %[[NAMED:.*]] = pk.load %rows[
-// CHECK: %[[EARLY:.*]] = arith.xori %[[LAST]],
-// CHECK-NEXT: scf.if %[[EARLY]] {
-// CHECK-NEXT: pk.wait %X_ready[%{{.*}}] rows %[[NAMED]] : !pk.tile<32xi32> of "T" for %[[ALL]] : !pk.signal<[1]>
+// CHECK-NEXT: scf.if %[[FIRST]] {
+// CHECK-NEXT: pk.wait %X_ready[%{{.*}}] rows %[[NAMED]] : !pk.tile<32xi32> of <T by 32> for %[[ALL]] : !pk.signal<[1]>
 // CHECK-NEXT: }
 // CHECK-NEXT: pk.load %rows[
 // CHECK: pk.gather %X_fetched

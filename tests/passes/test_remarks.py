@@ -313,7 +313,7 @@ kernel k(X: bf16[T, H].shard(0), W: bf16[H, N], rows: i32[P], Y: f32[P, N]):
         Y[p, n] = acc
 """,
             "overlap=copy_engine",
-            3,
+            2,
             "pk.tasks: all tasks wait for the rows of other ranks: their tasks are no lists",
         ),
     ],

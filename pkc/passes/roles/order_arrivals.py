@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
@@ -14,11 +15,12 @@ from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimO
 from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import AnyMmaOp, block_type, tile_type
-from pkc.dialect.types import BlockType
+from pkc.dialect.types import BlockType, Dim
 from pkc.location import describe
 from pkc.passes.analysis.dependence import role_around, sources
 from pkc.passes.build import before, computes, constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import can_copy, copy_value
 from pkc.passes.roles.fetches import await_before
 from pkc.passes.roles.plan_overlap import ORDER
 from pkc.remarks import missed
@@ -53,7 +55,10 @@ class OrderArrivals(KernelPass):
 
     After:
 
-        pk.tasks (%round, %e) in (%rounds, %experts) {
+        %lists = arith.addi %leaders, %experts : index
+        pk.tasks (%list) in (%lists) {
+          %in_first_round = arith.cmpi slt, %list, %leaders : index
+          %e = arith.select %in_first_round, %list, %list_minus_leaders : index
           %n = pk.read %count[%e] : ...
           %blocks = pk.block_count <P by 128> to %n
           %leading = scf.if %early -> (index) { ... pk.read %table[%e, %first] ... } else { ... }
@@ -67,7 +72,7 @@ class OrderArrivals(KernelPass):
             %p = pk.block[%1] to %n : !pk.block<P by 128>
             %rows = pk.load %table[%e, %p : ...]
             scf.if %in_first_round {
-              pk.wait %X_ready[%zero] rows %rows : !pk.tile<128xi32> of "T" for %all : !pk.signal<[1]>
+              pk.wait %X_ready[%zero] rows %rows : !pk.tile<128xi32> of <T by 128> for %all : !pk.signal<[1]>
             }
             ...
     """
@@ -125,6 +130,9 @@ def _obstacle(tasks: TasksOp, gathers: list[GatherOp]) -> str:
         return "no index of theirs alone says which rows their tables name"
     if not all(_can_be_read_ahead(inner[0], op) for op in gathers):
         return "their tables are computed, or written by tasks"
+    index = _row_index(inner[0], gathers[0])
+    if not can_copy(_other_counts(inner[0], index), ()):
+        return "lists differ in their columns"
     if not any(isinstance(op, AnyMmaOp) for op in inner[0].walk()):
         return "without a matmul they take no longer than the link"
     return ""
@@ -135,6 +143,10 @@ def _row_index(inner: TasksOp, op: GatherOp) -> BlockArgument | None:
     needed = sources([op.rows])
     found = [index for index in inner.body.block.args if index in needed]
     return found[0] if len(found) == 1 else None
+
+
+def _other_counts(inner: TasksOp, index: BlockArgument | None) -> list[SSAValue]:
+    return [count for at, count in zip(inner.body.block.args, inner.counts, strict=True) if at is not index]
 
 
 def _can_be_read_ahead(inner: TasksOp, op: GatherOp) -> bool:
@@ -153,6 +165,13 @@ def _bounds(place: SSAValue) -> list[SSAValue]:
     return [place] if not isinstance(block, BlockOp) else [at for at in (block.start, block.stop) if at is not None]
 
 
+class _Lead(NamedTuple):
+    """How many lists lead at most, and how many blocks of them are enough."""
+
+    lists: SSAValue
+    blocks: SSAValue
+
+
 class _Lists:
     """A set of tasks in lists, and the gathers in these."""
 
@@ -166,25 +185,23 @@ class _Lists:
 
     def order(self) -> None:
         tasks, inner = self._tasks, self._inner
-        lists, numbers = tuple(tasks.body.block.args), list(self._index.uses)
-        outside = _Builder(tasks)
+        numbers, outside = list(self._index.uses), _Builder(tasks)
         ranks, rank, one = outside.made(DimOp("ranks")), outside.made(RankOp()), outside.number(1)
-        rounds = outside.made(arith.MinSIOp(ranks, outside.number(2)))
-        last, foreign = outside.minus(rounds, one), self._foreign_blocks(outside, ranks)
+        columns = outside.made(arith.MaxSIOp(self._columns(outside), one))
+        wanted = outside.times(self._foreign_blocks(outside, ranks), outside.number(self._tuning.arrival_columns))
+        needed = outside.over(wanted, columns)
+        total: SSAValue = tasks.counts[0]
+        for count in tasks.counts[1:]:
+            total = outside.times(total, count)
+        most = outside.over(needed, outside.number(self._tuning.leading_blocks))
+        leaders = outside.made(arith.MinSIOp(total, most))
 
-        turn = tasks.body.block.insert_arg(IndexType(), 0)
-        turn.name_hint = "round"
-        counts = tuple(tasks.counts)
-        tasks.operands = [rounds, *counts]
+        number, in_first = self._number_lists(outside.plus(leaders, total), leaders)
         build = _Builder(inner)
-        zero, is_last = build.number(0), build.compare("eq", turn, last)
-        number: SSAValue = lists[0]
-        for index, count in zip(lists[1:], counts[1:], strict=True):
-            number = build.plus(build.times(number, count), index)
-        share, leading = self._share(build, ranks, rank, number, foreign)
-        before_last = build.chosen(build.compare("eq", turn, zero), zero, leading)
-        begin = build.chosen(is_last, before_last, zero)
-        end = build.chosen(is_last, self._blocks, leading)
+        zero = build.number(0)
+        share, leading = self._share(build, ranks, rank, number, _Lead(leaders, needed))
+        begin = build.chosen(in_first, zero, leading)
+        end = build.chosen(in_first, leading, self._blocks)
         some = build.minus(end, begin)
         inner.operands = [some if at == self._index.index else count for at, count in enumerate(inner.counts)]
 
@@ -194,34 +211,62 @@ class _Lists:
         at = inside.made(RotateOp(inside.plus(self._index, begin), share, self._blocks))
         for use in numbers:
             use.operation.operands[use.index] = at
-        begins = build.both(is_last, build.compare("eq", number, zero))
-        self._wait(begins, is_last)
+        begins = build.compare("eq", tasks.body.block.args[0], leaders)
+        self._wait(begins, in_first)
+
+    def _number_lists(self, rounds: SSAValue, leaders: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Number the lists of both rounds in one; the number of a list in its round, and whether that is the first."""
+        tasks = self._tasks
+        counts, indices = list(tasks.counts), list(tasks.body.block.args)
+        tasks.operands = [rounds]
+        every = tasks.body.block.insert_arg(IndexType(), 0)
+        every.name_hint = "list"
+        first = tasks.body.block.first_op
+        assert first is not None
+        build = _Builder(first)
+        in_first = build.compare("slt", every, leaders)
+        number = build.chosen(in_first, every, build.minus(every, leaders))
+        rest = number
+        for at in reversed(range(len(indices))):
+            value = rest
+            if at:
+                value = build.made(arith.RemSIOp(rest, counts[at]))
+                rest = build.over(rest, counts[at])
+            value.name_hint = indices[at].name_hint
+            indices[at].replace_all_uses_with(value)
+            tasks.body.block.erase_arg(indices[at])
+        return number, in_first
+
+    def _columns(self, build: _Builder) -> SSAValue:
+        """How many columns the matmuls of a row of a list have together."""
+        matmuls = [op for op in self._inner.walk() if isinstance(op, AnyMmaOp)]
+        columns = build.number(sum(tile_type(op.result).shape[-1] for op in matmuls))
+        scratch = Block()
+        counts = [copy_value(scratch, count, {}) for count in _other_counts(self._inner, self._index)]
+        for op in list(scratch.ops):
+            op.detach()
+            build.made(op)
+        for count in counts:
+            columns = build.times(columns, count)
+        return columns
 
     def _foreign_blocks(self, build: _Builder, ranks: SSAValue) -> SSAValue:
         """How many rows come from other ranks, in blocks of a gathered tile."""
-        gather = self._gathers[0]
-        kind = BlockType(array_type(gather.array).dimensions[0], tile_type(gather.result).shape[0])
+        kind = _rows_of(self._gathers[0])
         each = build.made(BlockCountOp(kind, shard=build.number(0), sharded=True))
         return build.times(build.minus(ranks, build.number(1)), each)
 
     def _share(
-        self, build: _Builder, ranks: SSAValue, rank: SSAValue, number: SSAValue, foreign: SSAValue
+        self, build: _Builder, ranks: SSAValue, rank: SSAValue, number: SSAValue, lead: _Lead
     ) -> tuple[SSAValue, SSAValue]:
         """The first block of a list that comes in the first round, and how many do."""
         zero, one = build.number(0), build.number(1)
         begin = build.over(build.plus(build.times(self._blocks, rank), build.minus(ranks, one)), ranks)
         end = build.over(build.times(self._blocks, build.plus(rank, one)), ranks)
         own = build.minus(end, begin)
-        matmuls = [op for op in self._inner.walk() if isinstance(op, AnyMmaOp)]
-        columns = build.number(sum(tile_type(op.result).shape[-1] for op in matmuls))
-        for at, count in enumerate(self._inner.counts):
-            columns = columns if at == self._index.index else build.times(columns, count)
-        columns = build.made(arith.MaxSIOp(columns, one))
-        needed = build.over(build.times(foreign, build.number(self._tuning.arrival_columns)), columns)
-        early = build.both(
-            build.compare("sge", own, build.number(self._tuning.leading_blocks)),
-            build.compare("slt", build.times(number, own), needed),
-        )
+        enough = build.compare("sge", own, build.number(self._tuning.leading_blocks))
+        early = build.both(build.compare("slt", number, lead.lists), enough)
+        early = build.both(early, build.compare("slt", build.times(number, own), lead.blocks))
         looked, others = scf.YieldOp(zero), scf.YieldOp(zero)
         branch = scf.IfOp(early, [IndexType()], Region(Block([looked])), Region(Block([others])))
         looked.location = others.location = self._inner.location
@@ -246,26 +291,23 @@ class _Lists:
                 there = build.made(block.clone(value_mapper={self._index: number}))
                 place = build.made(BlockPositionOp(there))
                 if of_end:
-                    stop = build.made(DimOp(dim))
+                    stop = build.length(dim)
                     stop = stop if block.stop is None else build.made(arith.MinSIOp(stop, block.stop))
                     whole = build.plus(place, build.number(block_type(block.result).extent))
                     place = build.minus(build.made(arith.MinSIOp(whole, stop)), build.number(1))
             places.append(place)
         row = build.made(ReadOp(table.array, places))
-        extent = build.made(DimOp(array_type(gather.array).dimensions[0]))
+        extent = build.length(array_type(gather.array).dimensions[0])
         shard = build.over(build.plus(extent, build.minus(ranks, build.number(1))), ranks)
         first = build.times(shard, rank)
         return build.both(build.compare("sge", row, first), build.compare("slt", row, build.plus(first, shard)))
 
-    def _wait(self, begins: SSAValue, is_last: SSAValue) -> None:
+    def _wait(self, begins: SSAValue, in_first: SSAValue) -> None:
         """Wait before the last round, and before it in tasks that name rows of other ranks."""
         for wait, gathers in self._waits().items():
             for op in gathers:
                 anchor, named = self._table_for_itself(op)
-                of = array_type(op.array).dimensions[0]
-                build = _Builder(anchor)
-                first = build.made(arith.XOrIOp(is_last, build.made(arith.ConstantOp.from_int_and_width(1, 1))))
-                before(anchor, [_wait_if(first, wait, named, of)])
+                before(anchor, [_wait_if(in_first, wait, named, _rows_of(op))])
             before(self._inner, [_wait_if(begins, wait)])
             wait.detach()
             wait.erase()
@@ -298,7 +340,11 @@ class _Lists:
         return {wait: list(tables.values()) for wait, tables in found.items()}
 
 
-def _wait_if(condition: SSAValue, wait: WaitOp, rows: SSAValue | None = None, of: str | None = None) -> scf.IfOp:
+def _rows_of(op: GatherOp) -> BlockType:
+    return BlockType(array_type(op.array).dimensions[0], tile_type(op.result).shape[0])
+
+
+def _wait_if(condition: SSAValue, wait: WaitOp, rows: SSAValue | None = None, of: BlockType | None = None) -> scf.IfOp:
     op = WaitOp(wait.signal, list(wait.indices), wait.count, rows, of)
     end = scf.YieldOp()
     op.location = end.location = wait.location
@@ -317,6 +363,9 @@ class _Builder:
 
     def number(self, value: int) -> SSAValue:
         return self.made(constant(value))
+
+    def length(self, dim: Dim) -> SSAValue:
+        return self.number(dim) if isinstance(dim, int) else self.made(DimOp(dim))
 
     def plus(self, left: SSAValue, right: SSAValue) -> SSAValue:
         return self.made(arith.AddiOp(left, right))

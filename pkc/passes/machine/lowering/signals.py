@@ -13,7 +13,7 @@ from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.program import packed
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import BlockType, SignalType
+from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.passes.machine.lowering import tables
 from pkc.passes.machine.lowering.context import Queue, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -127,7 +127,7 @@ def await_(role: WarpRole, op: WaitOp) -> None:
         return  # the loads of the packets wait
     emit = role.emit
     address = _address(role, op.signal, _known(role, op.indices), role.rank)
-    needed = None if op.rows is None or op.of is None else _names_others(role, op.rows, op.of.data)
+    needed = None if op.rows is None or op.of is None else _names_others(role, op.rows, op.of.of)
     if role.threads.one:
         with nullcontext() if needed is None else emit.when(needed):
             _spin(role, op, address)
@@ -138,7 +138,7 @@ def await_(role: WarpRole, op: WaitOp) -> None:
     emit.do("sync_warp")
 
 
-def _names_others(role: WarpRole, rows: SSAValue, of: str) -> SSAValue:
+def _names_others(role: WarpRole, rows: SSAValue, of: Dim) -> SSAValue:
     """Whether one of the rows of a table is another rank's: each lane asks for some of them, and then all know."""
     emit, dims, one = role.emit, role.dims, role.threads.one
     seen = emit.registers(1, IndexType())
