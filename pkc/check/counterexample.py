@@ -101,14 +101,15 @@ Alike: TypeAlias = Callable[[Counterexample], bool]
 """Whether a run shows what has been found elsewhere."""
 
 
-def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
+def instance(tile: Compiled, ranks: int, dims: Mapping[str, int], seed: int = 0) -> Baseline:
     """Inputs and right outputs of a kernel for some sizes; inputs only, where an author's roles fail already."""
     try:
-        return baseline_of(tile, ranks=ranks, dims=dims)
+        return baseline_of(tile, ranks=ranks, dims=dims, seed=seed)
     except TooLongError:
         raise
     except PkcError:
-        return Baseline(ranks, dims, [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=0)], [])
+        inputs = draw_inputs(tile.module, ranks=ranks, dims=dims, seed=seed, both_sides=True)
+        return Baseline(ranks, dims, [inputs], [], seed)
 
 
 def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
@@ -186,7 +187,7 @@ def _replayed(trials: Trials, roles: Compiled, baseline: Baseline, trial: Trial 
 
 def _smaller(tile: Compiled, baseline: Baseline) -> Iterator[Baseline]:
     for ranks in range(min(2, baseline.ranks), baseline.ranks + 1):
-        yield instance(tile, ranks, small_dims(tile.kernel, ranks, few_tasks=True))
+        yield instance(tile, ranks, small_dims(tile.kernel, ranks, few_tasks=True), baseline.seed)
 
 
 def _attempts(trials: Trials, most: int, search: Search) -> Iterator[Trial | Replay]:

@@ -1,18 +1,32 @@
-"""Sizes at which `pkc check` looks at a kernel, beside those that are asked for."""
+"""Sizes and inputs with which `pkc check` looks at a kernel, beside those that are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pkc.check.counterexample import ADDRESSES
+from pkc.check.static import LAUNCHES
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.program import KernelOp
+from pkc.sim.draw import seeds_for
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import other_dims
 
 FEW = 2
 """As many orders at most are tried of each of them."""
+
+_MOST_SEEDS = 12
+"""From as many seeds at most inputs are drawn for integers that are compared, and from one round more of all cases."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Sizes, and the first of the seeds that inputs are drawn from."""
+
+    dims: Mapping[str, int]
+    seed: int
 
 
 def other_instances(
@@ -21,15 +35,18 @@ def other_instances(
     given: Mapping[str, Any],
     scalars: Mapping[str, Any],
     asked: Mapping[str, int],
-) -> Iterator[Mapping[str, int]]:
-    """Sizes of further instances, in which dimensions that are given keep their size; none if all are. Raises
-    `PkcError` if dimensions do not fit."""
+) -> Iterator[Instance]:
+    """Further instances, in which dimensions that are given keep their size. If the program compares integers that are
+    drawn, each has other ones, and there are more with the sizes asked for, until each integer has been on both sides.
+    Raises `PkcError` if dimensions do not fit."""
+    seeds = min(_MOST_SEEDS, 2 * seeds_for(kernel, ranks=ranks, dims=asked))
     seen = [dict(asked)]
     for sizes in other_dims(kernel, ranks):
         dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
         if dims not in seen:
+            yield Instance(dims, LAUNCHES * len(seen) if seeds else 0)
             seen.append(dims)
-            yield dims
+    yield from (Instance(asked, seed) for seed in range(LAUNCHES * len(seen), seeds, LAUNCHES))
 
 
 def too_small(kernel: KernelOp, mean: Callable[[], object]) -> Diagnostic | None:

@@ -86,7 +86,8 @@ def check_kernel(
     run = _Checks(tile, roles, written, ranks, dims, orders, explored, grounds=list(proved(roles.kernel)))
     findings = run.found()
     for other in () if findings else other_instances(tile.kernel, ranks, sizes, {}, dims):
-        also = replace(run, dims=other, orders=min(orders, FEW), explored=0)
+        also = replace(run, dims=other.dims, seed=other.seed, orders=min(orders, FEW), explored=0)
+        also = replace(also, grounds=[]) if other.dims == dims else also
         if not findings and too_small(tile.kernel, also.mean) is None:
             findings = also.found()
     return Checked(source.name, ranks, dims, tuple(run.lines), tuple(findings), tuple(run.warnings), tuple(run.grounds))
@@ -103,6 +104,7 @@ class _Checks:
     dims: Mapping[str, int]
     orders: int
     explored: int
+    seed: int = 0
     lines: list[str] = field(default_factory=list[str])
     warnings: list[Unwritten] = field(default_factory=list[Unwritten])
     grounds: list[Ground] = field(default_factory=list[Ground])
@@ -111,7 +113,7 @@ class _Checks:
     def baseline(self) -> Baseline:
         """Inputs and right outputs. Raises `PkcError`."""
         launches = launches_until_reuse(self.roles.kernel)
-        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches)
+        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches, seed=self.seed)
 
     def mean(self) -> Baseline:
         """The same, as a call."""
@@ -119,7 +121,7 @@ class _Checks:
 
     def found(self) -> list[Diagnostic]:
         """The findings of the first layer that has any."""
-        static = check_statically(self.roles.kernel, ranks=self.ranks, dims=self.dims)
+        static = check_statically(self.roles.kernel, ranks=self.ranks, dims=self.dims, seed=self.seed)
         return self._follow(static) or self._explore() or self._simulate(static.spread)
 
     def _follow(self, static: Static) -> list[Diagnostic]:

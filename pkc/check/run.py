@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,8 @@ class Baseline:
     dims: Mapping[str, int]
     inputs: Sequence[Mapping[str, Any]]
     outputs: Sequence[Outputs]
+    seed: int = 0
+    """Of the first inputs."""
 
 
 def launches_until_reuse(kernel: KernelOp) -> int:
@@ -109,9 +112,10 @@ def launches_until_reuse(kernel: KernelOp) -> int:
 
 def baseline_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches: int = 2, seed: int = 0) -> Baseline:
     """Draw inputs for some launches and run the tile level on each. Raises `PkcError`."""
-    inputs = [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=seed + number) for number in range(launches)]
+    drawn = partial(draw_inputs, tile.module, ranks=ranks, dims=dims, both_sides=True)
+    inputs = [drawn(seed=seed + number) for number in range(launches)]
     outputs = [simulate(tile.module, ranks=ranks, dims=dims, inputs=one, seed=seed) for one in inputs]
-    return Baseline(ranks, dims, inputs, outputs)
+    return Baseline(ranks, dims, inputs, outputs, seed)
 
 
 def check_roles(roles: Compiled, baseline: Baseline, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:

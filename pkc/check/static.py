@@ -144,7 +144,7 @@ def _deciding_arrays(called: Program) -> list[str] | None:
 def _draw(
     module: ModuleOp, called: Program, names: Sequence[str], ranks: int, dims: Mapping[str, int], seed: int
 ) -> Data:
-    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, only=(*names, *called.scalars))
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, only=(*names, *called.scalars), both_sides=True)
     arrays = {name: inputs[name] for name in names}
     scalars = {name: inputs[name] for name in called.scalars}
     return Data({**dims, "ranks": ranks}, arrays, scalars)

@@ -71,7 +71,7 @@ def _untouched(called: Program, name: str, baseline: Baseline) -> Values:
     for seed in range(_AGAIN if outputs[0].dtype.itemsize == 1 else 0):
         if not untouched.any():
             break
-        inputs = draw_inputs(module, ranks=baseline.ranks, dims=baseline.dims, seed=_OTHER + seed)
+        inputs = draw_inputs(module, ranks=baseline.ranks, dims=baseline.dims, seed=_OTHER + seed, both_sides=True)
         found = simulate(module, ranks=baseline.ranks, dims=baseline.dims, inputs=inputs)
         untouched &= _bits(found[name]) == nothing
     return untouched

@@ -95,7 +95,9 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
         return False
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
-    for other in (replace(checked, dims=sizes, request=few) for sizes in others):
+    for one in others:
+        grounds = [] if one.dims == dims else checked.grounds
+        other = replace(checked, dims=one.dims, seed=one.seed, request=few, grounds=grounds)
         past = too_small(tile.kernel, other.mean)
         if past is not None:
             click.echo(f"no order on {other.where}: it is too small ({past.code}: {past.fill(past.title)})")
@@ -117,7 +119,7 @@ def _check(checked: _Checked) -> bool:
 def _follow(checked: _Checked) -> Static | None:
     """Check an instance statically; None if something was found."""
     with console.progress(f"following every CTA of {checked.ranks} ranks"):
-        static = check_statically(checked.roles.kernel, ranks=checked.ranks, dims=checked.dims)
+        static = check_statically(checked.roles.kernel, ranks=checked.ranks, dims=checked.dims, seed=checked.seed)
     if static.findings:
         console.diagnostics(static.findings)
         _show_run(checked, static.findings)
@@ -156,7 +158,8 @@ def _simulate(checked: _Checked, spread: int) -> bool:
         return False
     console.diagnostics(checked.warn(unwritten(checked.tile.kernel, baseline)))
     orders, launches = orders_text(seeds + len(wide)), len(baseline.inputs)
-    click.echo(f"ok: {orders}, {launches} launches each, on {checked.where} give the bits that the program means")
+    where = f"{checked.where}, inputs from seed {checked.seed}" if checked.seed else checked.where
+    click.echo(f"ok: {orders}, {launches} launches each, on {where} give the bits that the program means")
     checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders, checked.where))
     return True
 
@@ -173,6 +176,8 @@ class _Checked:
     """Of what was found right so far."""
     warned: set[str] = field(default_factory=set[str])
     """The arrays that an instance before has left unwritten."""
+    seed: int = 0
+    """Of the first inputs that are drawn."""
 
     def warn(self, found: Iterable[Unwritten]) -> list[Diagnostic]:
         """Those about other arrays than before."""
@@ -193,14 +198,14 @@ class _Checked:
     def baseline(self) -> Baseline:
         """Inputs and right outputs of the instance. Raises `PkcError`."""
         launches = launches_until_reuse(self.roles.kernel)
-        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches)
+        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches, seed=self.seed)
 
     def mean(self) -> Baseline:
         """The same, as a call."""
         return self.baseline
 
     def instance(self) -> Baseline:
-        return instance(self.tile, self.ranks, self.dims)
+        return instance(self.tile, self.ranks, self.dims, self.seed)
 
 
 def _explore(checked: _Checked) -> bool:

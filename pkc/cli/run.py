@@ -71,7 +71,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
         sizes = small_dims(kernel, ranks)
         click.echo("no size is set: small ones are taken, whose last blocks are short")
     dims = resolve_dims(kernel, sizes, given, ranks)
-    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name, both_sides=True) | given
     wanted = computed(references, called, inputs, request.chosen.all_constants() | dims | {RANKS: ranks})
     if on_gpus is not None:
         with console.progress(f"compiling {name} for GPUs"):

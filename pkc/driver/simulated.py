@@ -101,7 +101,7 @@ def simulated(
     if not sizes and not set(data) & set(called.arrays):
         sizes = small_dims(kernel, ranks)
     dims = resolve_dims(kernel, sizes, data, ranks)
-    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed) | as_elements(called, data)
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, both_sides=True) | as_elements(called, data)
     references = [] if source.reference is None else [source.reference]
     asked = references_of(references, source.name, called.outputs, source.span)
     wanted = computed(asked, called, inputs, default_constants(source) | values | dims | {RANKS: ranks})
