@@ -42,6 +42,7 @@ _OFTEN = {
     "seven blocks exactly",
     "what lies behind position forty, not awaited",
     "sequences that overlap by one",
+    "signals above forty, waits from forty on",
 }
 """What no other test is about."""
 
@@ -68,6 +69,7 @@ _ONCE = {
     ("8-bit cache: append", 1),
     ("8-bit cache: lengths, window", 1),
     ("8-bit cache: decode", 1),
+    ("all wait for the root", 3),
 }
 
 
