@@ -9,7 +9,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, roles
+from pkc.dialect import access, by_table, roles
 from pkc.dialect.counters import SignalOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
@@ -169,11 +169,11 @@ def is_told_by_another(op: Operation) -> bool:
 
 _ARRAYS = (
     access.LoadOp,
-    access.GatherOp,
+    by_table.GatherOp,
     access.ReduceOp,
     access.StoreOp,
     access.AddToArrayOp,
-    access.ScatterAddOp,
+    by_table.ScatterAddOp,
 )
 
 

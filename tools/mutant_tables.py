@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect import access, coordinates
+from pkc.dialect import access, arrays, coordinates
 from pkc.dialect.attributes import Role
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import i32
@@ -24,7 +24,7 @@ def first_entry(op: Operation) -> None:
 def is_one_of_several(op: Operation) -> bool:
     """Whether an integer, or a table of them, is one of several."""
     assert isinstance(op, access.ReadOp | access.LoadOp)
-    return access.array_type(op.array).element_type == i32 and bool(_numbers(op))
+    return arrays.array_type(op.array).element_type == i32 and bool(_numbers(op))
 
 
 def _numbers(op: access.ReadOp | access.LoadOp) -> list[SSAValue]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod, sqrt
 
-from pkc.dialect.access import array_type
+from pkc.dialect.arrays import array_type
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.types import BlockType, Dim, dtype_bytes
 

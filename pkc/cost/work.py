@@ -15,20 +15,9 @@ from pkc.cost.operations import depends_on_task, elements_of, is_dependent, is_f
 from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.cost.stream import lines_of
 from pkc.dialect import blocks
-from pkc.dialect.access import (
-    AccumulateOp,
-    AllReduceOp,
-    GatherOp,
-    LoadOp,
-    ReduceOp,
-    ScatterAccumulateOp,
-    ScatterStoreAddOp,
-    ScatterStoreOp,
-    StoreAddOp,
-    StoreOp,
-    array_type,
-    is_pgl,
-)
+from pkc.dialect.access import AccumulateOp, AllReduceOp, LoadOp, ReduceOp, StoreAddOp, StoreOp
+from pkc.dialect.arrays import array_type, is_pgl
+from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.positions import RANK, Sizes

@@ -17,7 +17,8 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.access import ARRAY, INDEX, array_type, is_pgl
+from pkc.dialect.access import INDEX
+from pkc.dialect.arrays import ARRAY, array_type, is_pgl
 from pkc.dialect.effects import UpdatesArray
 from pkc.dialect.types import BlockType, Dim, Layout, PGLType
 

@@ -20,7 +20,9 @@ from xdsl.irdl import (
 from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.access import INDEX, GatherOp, LoadOp, array_type
+from pkc.dialect.access import INDEX, LoadOp
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.program import index_shape, verify_indices, verify_tile
 from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
 

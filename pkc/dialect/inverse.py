@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.access import ARRAY, INDEX, array_type, is_pgl
+from pkc.dialect.access import INDEX
+from pkc.dialect.arrays import ARRAY, array_type, is_pgl
 from pkc.dialect.effects import UpdatesArray
 from pkc.dialect.program import verify_indices
 from pkc.dialect.tile import block_type

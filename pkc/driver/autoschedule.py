@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from pkc.cost.records import UnknownWorkError
-from pkc.dialect.access import GatherOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.driver import tuned

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from xdsl.ir import Operation
 
-from pkc.dialect.access import LoadOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type

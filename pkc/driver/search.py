@@ -14,7 +14,8 @@ from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.access import LoadOp, ReadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.program import CONSUMERS, FLAT, STAGES, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type

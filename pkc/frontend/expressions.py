@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import COMBINED, GatherOp, LoadOp, ReduceOp
+from pkc.dialect.access import COMBINED, LoadOp, ReduceOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32

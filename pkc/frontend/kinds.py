@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from pkc.dialect.access import Array
+from pkc.dialect.arrays import Array
 from pkc.dialect.types import INTEGERS, Dim, Layout, PGLType, SignalType, TileType, dtype_name, i1
 
 

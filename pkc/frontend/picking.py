@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import Dim, Layout, PGLType, i32
 from pkc.frontend import indexing, operators, tree

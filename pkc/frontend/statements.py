@@ -8,7 +8,7 @@ from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, counters
+from pkc.dialect import access, by_table, counters
 from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import RoleOp
@@ -152,7 +152,7 @@ def _update(frame: Frame, node: tree.AugAssign, target: tree.Name) -> None:
 def _store(frame: Frame, place: Place, node: tree.Expr, span: Span) -> None:
     tile, array = _stored(frame, place, node), place.array.ssa
     if place.has_tables:
-        frame.emit(access.ScatterStoreOp(tile, array, place.indices, place.along, place.rank), span)
+        frame.emit(by_table.ScatterStoreOp(tile, array, place.indices, place.along, place.rank), span)
     else:
         frame.emit(access.StoreOp(tile, array, place.indices, place.rank), span)
 
@@ -165,7 +165,7 @@ def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> No
         raise PkcError(SumIntoPrivate(span, op, array.name, array.declared))
     tile, local = _stored(frame, place, node), layout in (None, Layout.Symmetric)
     if place.has_tables:
-        kind = access.ScatterStoreAddOp if local else access.ScatterAccumulateOp
+        kind = by_table.ScatterStoreAddOp if local else by_table.ScatterAccumulateOp
         frame.emit(kind(tile, array.ssa, place.indices, place.along, place.rank), span)
     elif local:
         frame.emit(access.StoreAddOp(tile, array.ssa, place.indices, place.rank), span)

@@ -18,7 +18,8 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import AddOp, CompareOp, NegOp, SubOp
 from pkc.dialect.reductions import RowReduction

@@ -9,7 +9,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.arith import AddiOp, ConstantOp, MinSIOp, MuliOp, SubiOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import READING, ScatterAccumulateOp, array_type
+from pkc.dialect.access import READING
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
-from pkc.dialect import access, copies, program
+from pkc.dialect import access, by_table, copies, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.by_table import ByTable
 from pkc.dialect.numeric import Values
@@ -113,7 +113,7 @@ def _local_or(
     return load
 
 
-def _gather(op: access.GatherOp, machine: Machine) -> Call:
+def _gather(op: by_table.GatherOp, machine: Machine) -> Call:
     return _gather_rows(op, machine) if op.of_rows else _gather_along(op, machine)
 
 
@@ -147,7 +147,7 @@ class _Entries:
         return value.start + inside if inside < value.length else None
 
 
-def _gather_along(op: access.GatherOp, machine: Machine) -> Call:
+def _gather_along(op: by_table.GatherOp, machine: Machine) -> Call:
     """Elements that tables name along any dimension, and all of the others' blocks that go along no table."""
     array, memory, note = machine.array(op.array), machine.memory, note_read(op, op.array, machine)
     shape = tile_type(op.result).shape
@@ -166,7 +166,7 @@ def _gather_along(op: access.GatherOp, machine: Machine) -> Call:
     return Call(gather, op.places)
 
 
-def _gather_rows(op: access.GatherOp, machine: Machine) -> Call:
+def _gather_rows(op: by_table.GatherOp, machine: Machine) -> Call:
     array, memory = machine.array(op.array), machine.memory
     shape, note = tile_type(op.result).shape, note_read(op, op.array, machine)
     pairs = array.place.layout is Layout.Symmetric
@@ -259,7 +259,7 @@ def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) 
     return Call(accumulate, op.tile, op.indices, _at(op))
 
 
-def _scatter_store(op: access.ScatterStoreOp, machine: Machine) -> Call:
+def _scatter_store(op: by_table.ScatterStoreOp, machine: Machine) -> Call:
     array, memory = machine.array(op.array), machine.memory
     entries, note = _Entries(op, tile_type(op.tile).shape), note_store(op, op.array, machine)
 
@@ -275,9 +275,9 @@ def _scatter_store(op: access.ScatterStoreOp, machine: Machine) -> Call:
     return Call(store, op.tile, op.places, _at(op))
 
 
-def _scatter(op: access.ScatterAccumulateOp | access.AddByTableOp, machine: Machine) -> Call:
+def _scatter(op: by_table.ScatterAccumulateOp | by_table.AddByTableOp, machine: Machine) -> Call:
     array, memory = machine.array(op.array), machine.memory
-    add = memory.add_later if isinstance(op, access.AddByTableOp) else memory.contribute
+    add = memory.add_later if isinstance(op, by_table.AddByTableOp) else memory.contribute
     entries, note = _Entries(op, tile_type(op.tile).shape), note_addition(op, op.array, machine)
     to_what_is_there = isinstance(op, access.StoreAdd)
 
@@ -345,16 +345,16 @@ def _plain(tile: Values | Bounded) -> Values:
 ACCESSES: Calls = {
     access.ReadOp: _load,
     access.LoadOp: _load,
-    access.GatherOp: _gather,
+    by_table.GatherOp: _gather,
     access.ReduceOp: _reduce,
     access.StoreOp: _store,
     access.StoreAddOp: _store_add,
     access.AccumulateOp: _accumulate,
     access.AtomicAddOp: _accumulate,
-    access.ScatterStoreOp: _scatter_store,
-    access.ScatterAccumulateOp: _scatter,
-    access.ScatterStoreAddOp: _scatter,
-    access.ScatterAddOp: _scatter,
+    by_table.ScatterStoreOp: _scatter_store,
+    by_table.ScatterAccumulateOp: _scatter,
+    by_table.ScatterStoreAddOp: _scatter,
+    by_table.ScatterAddOp: _scatter,
     access.AllReduceOp: _all_reduce,
     copies.CopyOp: _copy,
 }

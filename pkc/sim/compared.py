@@ -17,7 +17,8 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
 from pkc.dialect import elementwise
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.access import LoadOp, ReadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, DimOp, RankOp, RingPeerOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.program import TasksOp

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import ScatterStoreOp
+from pkc.dialect.by_table import ScatterStoreOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import Layout
 from pkc.location import span_of

@@ -11,7 +11,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from pkc.dialect import access, coordinates, elementwise, tile
+from pkc.dialect import access, arrays, by_table, coordinates, elementwise, tile
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
@@ -25,7 +25,7 @@ _ABSENT = 1 / 8
 """The share of the entries of a table of rows that name no row."""
 
 _OF_TABLES = (
-    access.GatherOp,
+    by_table.GatherOp,
     tile.SplatOp,
     tile.ClipOp,
     tile.BroadcastOp,
@@ -110,7 +110,7 @@ def _array(
     offsets = _are_offsets(reads)
     stored = [] if offsets else [op for read in reads for op in _named_stores(read)]
     if stored:
-        shared = any(isinstance(op, access.ScatterStoreOp) and access.is_shared(op.array) for op in stored)
+        shared = any(isinstance(op, by_table.ScatterStoreOp) and arrays.is_shared(op.array) for op in stored)
         return _distinct(wanted, shape, rng, whole=shared)
     drawn = _integers(wanted, shape, sizes, rng)
     return np.sort(drawn, axis=-1) if offsets else drawn

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, copies, counters, deferred, inverse, program, roles
+from pkc.dialect import access, by_table, copies, counters, deferred, inverse, program, roles
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
@@ -18,10 +18,10 @@ from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
 from pkc.targets.target import target_of
 
-_ADDS = (access.AddToArrayOp, access.AddByTableOp)
-_READS = (*access.READING, access.StoreAddOp, access.ScatterStoreAddOp, access.AllReduceOp)
-_STORES = (access.StoreOp, access.ScatterStoreOp)
-_SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
+_ADDS = (access.AddToArrayOp, by_table.AddByTableOp)
+_READS = (*access.READING, access.StoreAddOp, by_table.ScatterStoreAddOp, access.AllReduceOp)
+_STORES = (access.StoreOp, by_table.ScatterStoreOp)
+_SUMS = (access.AccumulateOp, by_table.ScatterAccumulateOp)
 _WRITES = (*_STORES, access.AllReduceOp, *_SUMS, *_ADDS)
 _SOURCE, _TARGET = 0, 1
 """The places of the arrays among the operands of `pk.copy`."""

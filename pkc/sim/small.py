@@ -9,17 +9,8 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import (
-    LOADS,
-    LoadOp,
-    ReadOp,
-    Store,
-    StoreAddOp,
-    StoreOp,
-    array_type,
-    is_shared,
-    places_of,
-)
+from pkc.dialect.access import LOADS, LoadOp, ReadOp, Store, StoreAddOp, StoreOp, places_of
+from pkc.dialect.arrays import array_type, is_shared
 from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.counters import CounterOp

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
-from pkc.dialect import access, coordinates, elementwise, tile
+from pkc.dialect import access, by_table, coordinates, elementwise, tile
 from pkc.dialect.by_table import ByTable
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.program import TasksOp
@@ -87,7 +87,7 @@ def uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[Range]:
     for use in array.uses:
         if isinstance(use.operation, access.ReadOp):
             yield from uses_of_index(use.operation.result, sizes)
-        elif isinstance(use.operation, access.LoadOp | access.GatherOp) and use.operation.array is array:
+        elif isinstance(use.operation, access.LoadOp | by_table.GatherOp) and use.operation.array is array:
             yield from _uses_of_tile(use.operation.result, sizes)
 
 
@@ -130,7 +130,7 @@ def _is_picked(table: SSAValue) -> bool:
     made = table.owner
     if isinstance(made, tile.ClipOp | tile.BroadcastOp):
         return _is_picked(made.tile)
-    return isinstance(made, access.GatherOp)
+    return isinstance(made, by_table.GatherOp)
 
 
 def uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[Range]:

@@ -15,7 +15,8 @@ from pkc.check.run import TRIALS, Baseline, Trial, Trials, baseline_of, check_ro
 from pkc.cli.main import main
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
-from pkc.dialect.access import AtomicAddOp, ScatterAddOp
+from pkc.dialect.access import AtomicAddOp
+from pkc.dialect.by_table import ScatterAddOp
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import Compiled, compile_program, load
 from pkc.frontend.parse import parse_text

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import COMM_SMS, GROUP, KernelOp, RoleOp, TasksOp

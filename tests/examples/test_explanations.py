@@ -17,8 +17,9 @@ from xdsl.passes import ModulePass
 
 from pkc.codegen.build import machine_level
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AtomicAddOp, LoadOp, StoreOp
 from pkc.dialect.attributes import Role
+from pkc.dialect.by_table import GatherOp, ScatterAddOp
 from pkc.dialect.coordinates import InterleaveOp, RotateOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import WaitOp

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, coordinates, counters, elementwise, program, reductions, scans, tile
+from pkc.dialect import access, by_table, coordinates, counters, elementwise, program, reductions, scans, tile
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
@@ -374,8 +374,8 @@ def test_clips_of_loads_fold(line: str, kept: list[tuple[int, float]]) -> None:
         (".symmetric()", "store(C.at(0)[m], t)", access.StoreOp, True),
         (".symmetric()", "store_add(C[m], t)", access.StoreAddOp, False),
         ("", "store_add(C[m], t)", access.StoreAddOp, False),
-        (".shard(0)", "C[c[m]] += t", access.ScatterAccumulateOp, False),
-        (".replicate()", "C[c[m]] += t", access.ScatterAccumulateOp, False),
+        (".shard(0)", "C[c[m]] += t", by_table.ScatterAccumulateOp, False),
+        (".replicate()", "C[c[m]] += t", by_table.ScatterAccumulateOp, False),
     ],
 )
 def test_writes(layout: str, statement: str, kind: type[Operation], rank: bool) -> None:
@@ -391,7 +391,7 @@ def test_rows_past_the_edge_are_not_scattered() -> None:
         "for m in tasks(blocks(M, 128)):", "    Y[c[m]] += v[m]", params="Y: f32[T].shard(0), v: f32[M], c: i32[M]"
     )
     assert clips(module) == [(0, -1.0)]
-    assert one(module, access.ScatterAccumulateOp).rows is one(module, tile.ClipOp).result
+    assert one(module, by_table.ScatterAccumulateOp).rows is one(module, tile.ClipOp).result
 
 
 def test_stored_values_spread_to_the_place() -> None:
@@ -410,7 +410,7 @@ def test_gather(layout: str, rows: str) -> None:
     module = body(
         "for p, h in tasks(blocks(P, 16), blocks(H, 64)):", f"    Y[p, h] = gather(X, {rows}, h)", params=params
     )
-    op = one(module, access.GatherOp)
+    op = one(module, by_table.GatherOp)
     assert op.result.type == TileType([16, 64], bf16)
     assert len(op.indices) == 1
 

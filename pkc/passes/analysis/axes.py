@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import OpResult, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, PositionsOp, RepeatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
-from pkc.dialect.access import LOADS, READING, ReadOp, is_pgl
+from pkc.dialect.access import LOADS, READING, ReadOp
+from pkc.dialect.arrays import is_pgl
 from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp, VisitedOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, StoreOp
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import TasksOp

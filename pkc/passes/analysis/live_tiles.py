@@ -10,7 +10,8 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp

@@ -7,7 +7,8 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import CommitOp, ConsumeOp

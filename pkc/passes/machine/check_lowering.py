@@ -8,17 +8,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import (
-    AddByTableOp,
-    AddToArrayOp,
-    GatherOp,
-    LoadOp,
-    ReadOp,
-    ScatterAddOp,
-    ScatterStoreOp,
-    StoreOp,
-    tables_of,
-)
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, StoreOp
+from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterAddOp, ScatterStoreOp, tables_of
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp

@@ -8,18 +8,9 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import (
-    AddByTableOp,
-    AddToArrayOp,
-    GatherOp,
-    LoadOp,
-    ReduceOp,
-    ScatterStoreOp,
-    Store,
-    StoreOp,
-    tables_of,
-)
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReduceOp, Store, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterStoreOp, tables_of
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp, TasksOp, packed

@@ -6,7 +6,8 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, Scatter, StoreOp
+from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, ReduceOp, Scatter, StoreOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.pk import TILE
 from pkc.dialect.program import RoleOp, packed
 from pkc.dialect.roles import CommitOp

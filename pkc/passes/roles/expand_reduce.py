@@ -6,7 +6,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
+from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import DimOp, RingPeerOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import CastOp

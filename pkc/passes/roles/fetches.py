@@ -9,7 +9,9 @@ from functools import cached_property
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, array_type
+from pkc.dialect.access import LoadOp
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, OwnerOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp, TasksOp

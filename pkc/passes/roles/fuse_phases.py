@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import LoadOp, StoreOp, is_pgl
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import is_pgl
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.declaration import OPERATIONS

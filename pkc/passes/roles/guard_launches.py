@@ -8,7 +8,8 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import READING, LoadOp, ReadOp, StoreOp, is_pgl
+from pkc.dialect.access import READING, LoadOp, ReadOp, StoreOp
+from pkc.dialect.arrays import is_pgl
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp

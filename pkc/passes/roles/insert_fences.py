@@ -10,16 +10,8 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import (
-    AddByTableOp,
-    AddToArrayOp,
-    AllReduceOp,
-    GatherOp,
-    LoadOp,
-    Scatter,
-    ScatterStoreOp,
-    StoreOp,
-)
+from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp

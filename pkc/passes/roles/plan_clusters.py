@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from pkc.dialect.access import LoadOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import UnitAttr
 
-from pkc.dialect.access import LoadOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.program import FLAT, KernelOp
 from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.types import PGLType

@@ -8,7 +8,9 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.arrays import is_pgl
+from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import PHASE, KernelOp, TasksOp

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BoolAttr
 
-from pkc.dialect.access import AccumulateOp, StoreOp, array_type, is_pgl
+from pkc.dialect.access import AccumulateOp, StoreOp
+from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, dtype_bytes
 from pkc.passes.kernel_pass import KernelPass

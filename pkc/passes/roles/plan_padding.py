@@ -6,16 +6,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Operation, SSAValue, Use
 
-from pkc.dialect.access import (
-    AccumulateOp,
-    AtomicAddOp,
-    LoadOp,
-    Scatter,
-    ScatterAccumulateOp,
-    StoreAddOp,
-    StoreOp,
-    array_type,
-)
+from pkc.dialect.access import AccumulateOp, AtomicAddOp, LoadOp, Scatter, StoreAddOp, StoreOp
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import KernelOp

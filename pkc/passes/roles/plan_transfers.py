@@ -8,21 +8,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import (
-    AddToArrayOp,
-    AllReduceOp,
-    GatherOp,
-    LoadOp,
-    ReadOp,
-    ReduceOp,
-    ScatterAddOp,
-    ScatterStoreAddOp,
-    ScatterStoreOp,
-    StoreOp,
-    array_type,
-)
+from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, ReadOp, ReduceOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.by_table import ByTable, GatherOp, ScatterAddOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.machine import MAP_DIMENSIONS
 from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, Scatter, StoreOp, array_type
+from pkc.dialect.access import LoadOp, Scatter, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import RoleOp, TasksOp

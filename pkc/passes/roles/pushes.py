@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from pkc.dialect.access import GatherOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RingPeerOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS

@@ -12,22 +12,16 @@ from pkc.dialect.access import (
     AccumulateOp,
     AllReduceOp,
     AtomicAddOp,
-    GatherOp,
     LoadOp,
     ReadOp,
     ReduceOp,
-    ScatterAccumulateOp,
-    ScatterAddOp,
-    ScatterStoreAddOp,
-    ScatterStoreOp,
     Store,
     StoreAddOp,
     StoreOp,
-    array_type,
-    is_pgl,
     places_of,
 )
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.arrays import array_type, is_pgl
+from pkc.dialect.by_table import ByTable, GatherOp, ScatterAccumulateOp, ScatterAddOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.inverse import SumRowsOp

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue, Use
 
-from pkc.dialect.access import tables_of
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.by_table import ByTable, tables_of
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import KernelOp

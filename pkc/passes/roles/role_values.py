@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from pkc.dialect.access import GatherOp
 from pkc.dialect.attributes import Role
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, TransposeOp, tile_type

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.access import LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import CtasOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import Region, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp, RankOp
 from pkc.dialect.counters import SignalAllOp, WaitOp

@@ -8,7 +8,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from pkc.dialect.access import StoreOp, array_type
+from pkc.dialect.access import StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.copies import CopyOp

@@ -7,7 +7,8 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type, is_pgl
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp

@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterStoreOp, Store, is_pgl, places_of
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.access import AccumulateOp, LoadOp, Store, places_of
+from pkc.dialect.arrays import is_pgl
+from pkc.dialect.by_table import ByTable, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, ZigzagPositionOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import block_type

@@ -6,7 +6,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BoolAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, is_pgl
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.arrays import is_pgl
 from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type

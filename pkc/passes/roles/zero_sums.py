@@ -7,17 +7,10 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import (
-    AccumulateOp,
-    AtomicAddOp,
-    ScatterAccumulateOp,
-    ScatterAddOp,
-    StoreOp,
-    array_type,
-    is_pgl,
-    places_of,
-)
+from pkc.dialect.access import AccumulateOp, AtomicAddOp, StoreOp, places_of
+from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.by_table import ScatterAccumulateOp, ScatterAddOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, WaitOp
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp

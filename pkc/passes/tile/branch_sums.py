@@ -6,7 +6,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, array_type
+from pkc.dialect.access import AccumulateOp, LoadOp
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.tile import CastOp, FullOp, SplatOp, tile_type
 from pkc.dialect.types import TileType

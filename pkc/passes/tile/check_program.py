@@ -15,20 +15,9 @@ from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from pkc.diagnostics import Diagnostic, Label, PkcError
-from pkc.dialect.access import (
-    READING,
-    AccumulateOp,
-    AllReduceOp,
-    LoadOp,
-    ReadOp,
-    ScatterAccumulateOp,
-    ScatterStoreAddOp,
-    ScatterStoreOp,
-    StoreAddOp,
-    StoreOp,
-    is_pgl,
-    places_of,
-)
+from pkc.dialect.access import READING, AccumulateOp, AllReduceOp, LoadOp, ReadOp, StoreAddOp, StoreOp, places_of
+from pkc.dialect.arrays import is_pgl
+from pkc.dialect.by_table import ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.names import task_variable

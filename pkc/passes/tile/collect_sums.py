@@ -9,7 +9,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, TasksOp

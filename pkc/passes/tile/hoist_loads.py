@@ -8,7 +8,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
-from pkc.dialect.access import LoadOp, ReadOp, array_type
+from pkc.dialect.access import LoadOp, ReadOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockPositionOp, DimOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import READING, AccumulateOp, ScatterAccumulateOp
+from pkc.dialect.access import READING, AccumulateOp
+from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp

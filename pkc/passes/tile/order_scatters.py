@@ -9,8 +9,10 @@ from xdsl.dialects.arith import MaxSIOp
 from xdsl.dialects.builtin import IndexType, LocationAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import ScatterAccumulateOp, StoreOp, array_type
+from pkc.dialect.access import StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Predicate
+from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.elementwise import CompareOp, SelectOp
 from pkc.dialect.inverse import BOUNDS, InvertOp, SumRowsOp

@@ -8,7 +8,8 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import IsWholeOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp

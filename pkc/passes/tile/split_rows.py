@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, StoreOp
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import READING, AccumulateOp, ScatterAccumulateOp, ScatterStoreOp, StoreOp
+from pkc.dialect.access import READING, AccumulateOp, StoreOp
+from pkc.dialect.by_table import ScatterAccumulateOp, ScatterStoreOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.passes.analysis.dependence import never_changes, sources

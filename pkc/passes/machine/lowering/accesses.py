@@ -6,7 +6,8 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import AddByTableOp, AddToArrayOp, GatherOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.by_table import AddByTableOp, GatherOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks

@@ -8,7 +8,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, counters
+from pkc.dialect import access, arrays, by_table, counters
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
@@ -19,7 +19,7 @@ from pkc.passes.machine.lowering.tables import is_table
 from pkc.targets.layout import NEIGHBOURS
 
 _AROUND = (scf.ForOp, scf.IfOp)
-_LOADS = (access.LoadOp, access.GatherOp)
+_LOADS = (access.LoadOp, by_table.GatherOp)
 _ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
 
 
@@ -95,7 +95,7 @@ def _room(role: WarpRole, ops: Sequence[Operation]) -> int:
         ahead = isinstance(op, scf.ForOp) and not any(isinstance(inner, access.StoreOp) for inner in inside)
         loads = [tile_type(inner.result) for inner in inside if isinstance(inner, _LOADS)]
         unroll = target.threads.iterations if ahead else 1
-        rows = sum(isinstance(inner, access.GatherOp) for inner in inside)
+        rows = sum(isinstance(inner, by_table.GatherOp) for inner in inside)
         words = sum(NEIGHBOURS * dtype_bytes(load.element_type) // target.arch.register_bytes for load in loads)
         most = max(most, unroll * words + rows * target.registers.named_row)
     return (role.threads.registers - target.registers.chunked) // (computes * NEIGHBOURS + most)
@@ -148,8 +148,8 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
                 continue
             if role.axes[inner.results[0] if isinstance(inner, _LOADS) else inner.tile] in ((), (0,)):
                 continue
-            gathered = isinstance(inner, access.GatherOp)
-            index, array = (inner.places if gathered else inner.indices)[-1], access.array_type(inner.array)
+            gathered = isinstance(inner, by_table.GatherOp)
+            index, array = (inner.places if gathered else inner.indices)[-1], arrays.array_type(inner.array)
             apart = gathered and not inner.ends_in_block
             if index not in role.blocks or apart or dtype_bytes(array.element_type) == 1:
                 # Neighbours of the tile are none of the array, or fewer than a register has.

@@ -8,7 +8,9 @@ from typing import cast
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, Scatter, StoreOp, array_type, places_of
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, StoreOp, places_of
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.machine import ARRAY, PLACE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import array_type
+from pkc.dialect.arrays import array_type
 from pkc.dialect.inverse import BOUNDS, PARTS, InvertOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.passes.machine.emit import Emitter

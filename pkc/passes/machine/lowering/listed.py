@@ -8,7 +8,7 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import array_type, is_pgl
+from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.inverse import BOUNDS, SumRowsOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.types import RANKS, Layout, dtype_bytes, f32, i32

@@ -9,17 +9,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from pkc.dialect.access import (
-    AddByTableOp,
-    AddToArrayOp,
-    GatherOp,
-    LoadOp,
-    ReadOp,
-    Scatter,
-    Store,
-    StoreOp,
-    array_type,
-)
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, Store, StoreOp
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import AddByTableOp, GatherOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import GatherOp, Scatter, array_type
+from pkc.dialect.access import Scatter
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import PGLType, dtype_bytes
 from pkc.passes.machine.lowering import fragments, indices, memory, spread, tables

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, coordinates, counters, deferred, fences, inverse, program, roles
+from pkc.dialect import access, by_table, coordinates, counters, deferred, fences, inverse, program, roles
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.machine.lowering import (
@@ -376,10 +376,10 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     roles.ReleaseDeferredOp: channels.release_deferred,
     access.ReadOp: _know(memory.read),
     access.LoadOp: accesses.load,
-    access.GatherOp: accesses.gather,
-    access.ScatterStoreOp: accesses.scatter,
-    access.ScatterStoreAddOp: accesses.scatter_add,
-    access.ScatterAddOp: accesses.scatter_add,
+    by_table.GatherOp: accesses.gather,
+    by_table.ScatterStoreOp: accesses.scatter,
+    by_table.ScatterStoreAddOp: accesses.scatter_add,
+    by_table.ScatterAddOp: accesses.scatter_add,
     inverse.InvertOp: inverses.invert,
     inverse.SumRowsOp: listed.sum_rows,
     access.StoreOp: accesses.store,

@@ -8,8 +8,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from pkc.dialect.access import GatherOp, LoadOp, Scatter, array_type, tables_of
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.access import LoadOp, Scatter
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import ByTable, GatherOp, tables_of
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp

@@ -10,7 +10,8 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, StoreOp, array_type
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp

@@ -10,8 +10,9 @@ from math import prod
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, Scatter, array_type
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.access import LoadOp, Scatter
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import ByTable, GatherOp
 from pkc.dialect.machine import b32
 from pkc.dialect.program import packed
 from pkc.dialect.roles import CommitOp
