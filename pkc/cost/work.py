@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.cost.lists import bytes_listed, entries_seen, mean_count, spread_of_count
+from pkc.cost.lists import bytes_listed, entries_seen, spread_of_count
 from pkc.cost.operations import depends_on_task, elements_of, is_dependent, is_free, note_tiles, of_integers, rate_of
+from pkc.cost.positions import Placed, Positions
 from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.cost.stream import lines_of
-from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, AllReduceOp, LoadOp, ReduceOp, StoreAddOp, StoreOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
-from pkc.dialect.positions import RANK, Sizes
 from pkc.dialect.program import COMM_SMS, CONSUMERS, STAGES, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import (
     MmaOp,
-    block_type,
     tile_type,
 )
-from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, dtype_bytes
+from pkc.dialect.types import BlockType, Layout, PGLType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import array_name, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
-from pkc.semantics.evaluate import Evaluator
 from pkc.targets.arch import Rate
 from pkc.targets.layout import CHUNK, SharedLayout
 from pkc.targets.target import Target
@@ -42,32 +39,17 @@ def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Ta
     return _Counter(kernel, dims, ranks, target).count()
 
 
-@dataclass(frozen=True)
-class _Positions:
-    """A block of an average task: its valid positions, and those of its box that lie inside of an array that is not
-    sharded."""
-
-    dim: Dim
-    extent: int
-    count: float
-    valid: float
-    inside: float
-
-
-class _Counter(Evaluator):
-    """Evaluates each block once, with the middle task and the first index of each loop on rank 0. It compiles
-    nothing."""
-
-    fixed = {RANK: 0}
-
+class _Counter(Placed):
     def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> None:
-        super().__init__(Sizes({**dims, RANKS: ranks}))
-        self._kernel, self._extent, self._ranks, self._target = kernel, self.machine.size, ranks, target
-        self._blocks: dict[SSAValue, _Positions] = {}
+        super().__init__(dims, ranks)
+        self._kernel, self._target = kernel, target
+        self._blocks: dict[SSAValue, Positions] = {}
         self._uncertain: dict[SSAValue, float] = {}
         """The numbers of blocks, outside of tasks, that are known only when the kernel runs, and their spread."""
         self._work = Work(
-            consumers=kernel.scheduled_number(CONSUMERS) or 0, stages=kernel.scheduled_number(STAGES) or 0
+            consumers=kernel.scheduled_number(CONSUMERS) or 0,
+            stages=kernel.scheduled_number(STAGES) or 0,
+            assumed=self._assumed,
         )
         self._iteration = Iteration(1.0, loop=False)
         self._iterations: dict[Block, Iteration] = {}
@@ -191,56 +173,6 @@ class _Counter(Evaluator):
         while block is not None and isinstance(block.parent_op(), scf.ForOp) and found.isdisjoint(block.args):
             block = block.parent_block()
         return self._iteration if block is None else self._iterations.get(block, self._iteration)
-
-    def _assume(self, what: str) -> None:
-        self._work.assumed[what] = None
-
-    def unknown(self, op: Operation) -> None:
-        """Nothing yet: it may be that nothing depends on it."""
-
-    def _value(self, value: SSAValue) -> float:
-        known = self.known(value)
-        if known is None:
-            raise UnknownWorkError("how much there is to do is known only when it runs")
-        return known
-
-    def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[float, float, int]:
-        """Blocks of a list, the positions that they cover, and the length of the ranges that no block straddles."""
-        extent = self._extent(dim)
-        if op.start is not None or op.stop is not None:
-            first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
-            covered = max(0, min(last, extent) - max(first, 0))
-            if self._ranks == 1 and any(map(self._is_unknown, (op.start, op.stop))):
-                return mean_count(covered, size), covered / 2, covered
-            return blocks.count(0, covered, size), covered, covered
-        length = blocks.shard_length(extent, self._ranks)
-        if op.shard is not None:
-            return blocks.count(0, length, size), length, length
-        if op.sharded is not None:
-            return blocks.sharded_count(extent, self._ranks, size), extent, length
-        return blocks.count(0, extent, size), extent, extent
-
-    def _bound(self, value: SSAValue | None, otherwise: int) -> int:
-        """The bound of a list; that of the dimension if the list has none, or only the running kernel knows it."""
-        known = None if value is None else self.known(value)
-        if self._is_unknown(value):
-            half = "half as long as they may be" if self._ranks == 1 else "as long as they may be"
-            self._assume(f"lists of blocks that are {half}")
-        return otherwise if known is None else int(known)
-
-    def _is_unknown(self, bound: SSAValue | None) -> bool:
-        return bound is not None and self.known(bound) is None
-
-    def _positions(self, op: BlockOp) -> _Positions:
-        kind = block_type(op.result)
-        count, covered, piece = self._list(kind.of, kind.extent, op)
-        valid = covered / count if count else 0.0
-        # In arrays that are not sharded, the box of a shorter block reaches into the next range. The last block has the
-        # fewest positions, and where tasks are few, the SMs that run its tasks run no others.
-        extent = self._extent(kind.of)
-        starts = range(0, extent, min(piece, kind.extent) or 1)[:_LOOKED_AT]
-        worst = min((min(kind.extent, extent - start) for start in starts), default=0)
-        return _Positions(kind.of, kind.extent, count, valid, worst if piece < kind.extent else valid)
 
     # Accesses
 
@@ -383,9 +315,6 @@ _WRITES = StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp | ScatterSto
 
 _SPREAD = 3**-0.5
 """The standard deviation of the length of a list that may have any length, as a share of its mean."""
-
-_LOOKED_AT = 64
-"""The most blocks of a dimension that are looked at for the shortest one."""
 
 
 def _is_same(load: LoadOp, other: LoadOp) -> bool:
