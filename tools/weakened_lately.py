@@ -329,7 +329,7 @@ LATELY = (
     ),
     Mistake(
         "a store overtakes another one to its place",
-        "passes/roles/insert_fences.py",
+        "passes/roles/in_flight.py",
         "_may_be_there(op, other) for other",
         "False for other",
         "check/test_checker.py",

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, StoreOp
 from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
-from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
+from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import KernelOp, RoleOp, packed
-from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma, stage_of
+from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma
 from pkc.dialect.types import PGLType
-from pkc.passes.analysis.dependence import ancestors, role_around, roles_around, same_values, sources
+from pkc.passes.analysis.dependence import ancestors, role_around, roles_around
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.in_flight import SENT, Drains
 from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
 
-_SENT = (SignalOp, SignalAllOp, RaiseOp)
-_Store = StoreOp | AddToArrayOp
 _WRITES = (StoreOp, AddToArrayOp, ScatterStoreOp, AddByTableOp, AllReduceOp)
 
 
@@ -81,7 +77,7 @@ class InsertFences(KernelPass):
             return
         kernel.attributes[FENCED] = UnitAttr()
         for op in list(kernel.walk()):
-            if isinstance(op, _SENT):
+            if isinstance(op, SENT):
                 op.attributes[ORDER] = StringAttr(_order(op))
             if isinstance(op, CommitOp) and crosses_proxies(op) is not None:
                 _fence_stage(op)
@@ -90,7 +86,7 @@ class InsertFences(KernelPass):
         shared |= set(_shared_rows(kernel))
         for role in kernel.roles:
             if not is_engine(role):
-                _Drains(shared).role(role)
+                Drains(shared).role(role)
 
 
 def _fence_stage(commit: CommitOp) -> None:
@@ -122,7 +118,7 @@ def _stays_here(signal: SSAValue) -> bool:
 
     Otherwise all signals to it have the scope of the system: of additions in two scopes one may be lost (PTX 8.10.3).
     """
-    return all(_is_local(use.operation) for use in signal.uses if isinstance(use.operation, _SENT))
+    return all(_is_local(use.operation) for use in signal.uses if isinstance(use.operation, SENT))
 
 
 def _is_local(op: Operation) -> bool:
@@ -232,165 +228,3 @@ def _later(op: Operation) -> Iterator[Operation]:
 def _is_fenced_anew(op: Operation) -> bool:
     """Whether an operation is a wait behind which all that is known by then is fenced, where an access needs it."""
     return isinstance(op, WaitOp) and not packed(op) and EARLIER not in op.attributes
-
-
-# Asynchronous accesses
-
-
-@dataclass(frozen=True)
-class _InFlight:
-    """The asynchronous accesses of a warp role that may be in flight."""
-
-    storing: bool = False
-    reading: frozenset[SSAValue] = frozenset()
-    """The channels whose stages stores read from."""
-    loading: bool = False
-    stored: frozenset[_Store] = frozenset()
-    """The stores, but for those of earlier iterations of a loop around that went to other places."""
-
-    def __or__(self, other: _InFlight) -> _InFlight:
-        loading, stored = self.loading or other.loading, self.stored | other.stored
-        return _InFlight(self.storing or other.storing, self.reading | other.reading, loading, stored)
-
-    def of_iterations_before(self, variables: Collection[SSAValue]) -> _InFlight:
-        """What the next iteration of a loop, or the next of some tasks, finds."""
-        again = (op for op in self.stored if sources(op.operands[2:]).isdisjoint(variables))
-        return replace(self, stored=frozenset(again))
-
-
-class _Drains:
-    """Puts drains into roles; `shared` are the asynchronous accesses to what others access too."""
-
-    def __init__(self, shared: set[Operation]) -> None:
-        self._shared = shared
-
-    def role(self, role: RoleOp) -> None:
-        left = self._block(role.body.block, _InFlight(), insert=True)
-        last = role.body.block.last_op
-        if left.storing and last is not None:
-            drain = DrainOp(Drain.Full)
-            drain.location = last.location
-            role.body.block.add_op(drain)
-
-    def _block(self, block: Block, state: _InFlight, *, insert: bool) -> _InFlight:
-        for op in list(block.ops):
-            if op.regions:
-                state = self._inside(op, state, insert=insert)
-                continue
-            needed = list(_needed(op, state))
-            for drain in needed:
-                state = _drained(state, drain)
-            if insert:
-                before(op, needed)
-            state |= self._begun(op)
-        return state
-
-    def _inside(self, op: Operation, state: _InFlight, *, insert: bool) -> _InFlight:
-        blocks = [region.block for region in op.regions if region.blocks]
-        if isinstance(op, scf.IfOp):
-            branches = [self._block(block, state, insert=insert) for block in blocks]
-            return branches[0] | (branches[1] if len(branches) > 1 else state)
-        (body,) = blocks
-        for drain in self._once(op, state):  # not in each iteration
-            if insert:
-                before(op, [drain])
-            state = _drained(state, drain)
-        # What an iteration leaves in flight, the next one finds.
-        state |= self._block(body, state, insert=False).of_iterations_before(body.args)
-        return state | self._block(body, state, insert=insert)
-
-    def _once(self, loop: Operation, state: _InFlight) -> Iterator[DrainOp]:
-        """The drains that are needed only once: signals in a loop that starts no such accesses again, and stores in one
-        to where stores before it go."""
-        inside = list(loop.walk())
-        if any(_meets(op, state) for op in inside):
-            yield DrainOp(Drain.Full)
-            state = _drained(state, DrainOp(Drain.Full))
-        begun = [self._begun(op) for op in inside]
-        if any(isinstance(op, _SENT) for op in inside):
-            if state.loading and not any(one.loading for one in begun):
-                yield DrainOp(Drain.Loads)
-            if state.storing and not any(one.storing for one in begun):
-                yield DrainOp(Drain.Full)
-
-    def _begun(self, op: Operation) -> _InFlight:
-        if isinstance(op, LoadOp | GatherOp) and moves_async(op):
-            return _InFlight(loading=op in self._shared)
-        if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
-            return _InFlight()
-        if isinstance(op, StoreOp | AddToArrayOp):
-            stage = stage_of(op.tile)
-            reading = frozenset[SSAValue]() if stage is None else frozenset((stage.channel,))
-            return _InFlight(storing=True, reading=reading, stored=frozenset((op,)))
-        # A copy waits for what it loads.
-        filling = any(isinstance(use.operation, CommitOp) for use in op.results[0].uses)
-        return _InFlight(loading=filling and op in self._shared)
-
-
-def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
-    if _meets(op, state):
-        yield DrainOp(Drain.Full)
-    if isinstance(op, _SENT) and not is_deferred(op) and not packed(op):
-        if state.loading:
-            yield DrainOp(Drain.Loads)
-        if state.storing:
-            yield DrainOp(Drain.Full)
-    if isinstance(op, SendDeferredOp) and state.storing:
-        yield DrainOp(Drain.Full, _stores_since(op, _iterations_left(op)))
-    if isinstance(op, ReleaseDeferredOp) and op.channel in state.reading:
-        yield DrainOp(Drain.Read)
-    if isinstance(op, ReleaseOp) and op.channel in state.reading:
-        yield DrainOp(Drain.Read, _stores_since(op, op.kept))
-
-
-def _meets(op: Operation, state: _InFlight) -> bool:
-    """Whether a store, which has to be the last, may go where one in flight goes; additions have no order."""
-    if isinstance(op, Scatter):
-        return any(op.array is other.array for other in state.stored)
-    if not isinstance(op, StoreOp | AddToArrayOp):
-        return False
-    return any(
-        _may_be_there(op, other) for other in state.stored if isinstance(op, StoreOp) or isinstance(other, StoreOp)
-    )
-
-
-def _may_be_there(op: _Store, other: _Store) -> bool:
-    """Whether an earlier store may be to the place of this one: in one iteration, places are the same or apart."""
-    if op.array is not other.array or (op.rank is None) != (other.rank is None):
-        return False
-    return _loops(op) != _loops(other) or same_values([*op.operands[2:]], [*other.operands[2:]])
-
-
-def _loops(op: Operation) -> list[Operation]:
-    return [around for around in ancestors(op) if not isinstance(around, scf.IfOp)]
-
-
-def _iterations_left(op: SendDeferredOp) -> int:
-    """By how many iterations signals stay behind: the stores of these may be in flight."""
-    assert op.parent is not None
-    return op.left.value.data // max(1, sum(map(is_deferred, op.parent.ops)))
-
-
-def _stores_since(op: Operation, iterations: int) -> int:
-    """How many asynchronous stores follow, up to `op`, those of so many iterations before that it has to wait for."""
-    if not iterations:
-        return 0
-    assert op.parent is not None
-    stores = [other for other in op.parent.ops if isinstance(other, StoreOp | AddToArrayOp) and moves_by_tma(other)]
-    behind = 0
-    if isinstance(op, ReleaseOp):
-        before_op = [other for other in stores if other.is_before_in_block(op)]
-        mine = [stage_of(other.tile) for other in before_op]
-        last = max(place for place, stage in enumerate(mine) if stage is not None and stage.channel is op.channel)
-        behind = len(before_op) - 1 - last
-    return iterations * len(stores) + behind
-
-
-def _drained(state: _InFlight, drain: DrainOp) -> _InFlight:
-    if drain.kind.data is Drain.Loads:
-        return replace(state, loading=False)
-    if drain.may_remain:
-        return state
-    left = drain.kind.data is Drain.Read
-    stored = state.stored if left else frozenset[_Store]()
-    return replace(state, reading=frozenset(), storing=state.storing and left, stored=stored)
