@@ -9,9 +9,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import LOADS, LoadOp, ReadOp, Store, StoreAddOp, StoreOp, places_of
+from pkc.dialect.access import LOADS, LoadOp, ReadOp, StoreAddOp, StoreOp, places_of
 from pkc.dialect.arrays import array_type, is_shared
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.by_table import ByTable, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import FloorDivOp, SelectOp
@@ -95,16 +95,12 @@ def _counted(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
     """How long dimensions must be that are indexed by the number of a task, or by one behind it, as offsets are: the
     tasks are as many as another dimension is long."""
     found: dict[str, int] = {}
-    for op in kernel.walk():
-        if not isinstance(op, ReadOp | LoadOp | StoreOp):
-            continue
-        for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
-            number, more = index, 0
-            if isinstance(made := index.owner, arith.AddiOp) and (behind := constant_of(made.rhs)) is not None:
-                number, more = made.lhs, behind
-            length = _length(number, sizes)
-            if isinstance(dim, str) and length:
-                found[dim] = max(found.get(dim, 0), length + more)
+    for _, dim, index in _addressed(kernel, ReadOp, LoadOp, StoreOp):
+        number, more = index, 0
+        if isinstance(made := index.owner, arith.AddiOp) and (behind := constant_of(made.rhs)) is not None:
+            number, more = made.lhs, behind
+        if length := _length(number, sizes):
+            found[dim] = max(found.get(dim, 0), length + more)
     return found
 
 
@@ -122,17 +118,21 @@ def _length(number: SSAValue, sizes: Mapping[str, int]) -> int:
 def _stored(kernel: KernelOp, sizes: Mapping[str, int]) -> dict[str, int]:
     """How long dimensions must be in which memory names the places that are stored to, each of them once."""
     found: dict[str, int] = {}
-    for op in kernel.walk():
-        if not isinstance(op, Store):
-            continue
-        for dim, place in zip(array_type(op.array).dimensions, places_of(op), strict=True):
-            if not isinstance(dim, str):
-                continue
-            for dims in _named_by(place):
-                entries = prod(sizes[of] if isinstance(of, str) else of for of in dims)
-                entries *= sizes[RANKS] if is_shared(op.array) else 1
-                found[dim] = max(found.get(dim, 0), min(entries, _MOST_ENTRIES))
+    for array, dim, place in _addressed(kernel, StoreOp, ScatterStoreOp):
+        for dims in _named_by(place):
+            entries = prod(sizes[of] if isinstance(of, str) else of for of in dims)
+            entries *= sizes[RANKS] if is_shared(array) else 1
+            found[dim] = max(found.get(dim, 0), min(entries, _MOST_ENTRIES))
     return found
+
+
+def _addressed(kernel: KernelOp, *kinds: type[Operation]) -> Iterator[tuple[SSAValue, str, SSAValue]]:
+    """The arrays that operations of some kinds access, their dimensions that have a name, and what addresses these."""
+    for op in kernel.walk():
+        if isinstance(op, kinds) and isinstance(op, ReadOp | LoadOp | StoreOp | ByTable):
+            for dim, place in zip(array_type(op.array).dimensions, places_of(op), strict=True):
+                if isinstance(dim, str):
+                    yield op.array, dim, place
 
 
 def _named_by(place: SSAValue) -> Iterator[Sequence[Dim]]:
@@ -213,15 +213,13 @@ def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
             dim = _ranging_over(part)
             if dim is not None and isinstance(op.block.of, str) and (constant_of(by) or 0) > 0:
                 found[dim] = op.block.of, constant_of(by) or 1
-        if not isinstance(op, LoadOp | ReadOp | ByTable):
-            continue
-        for dim, index in zip(array_type(op.array).dimensions, places_of(op), strict=True):
-            part = _without_edges(index)
-            by, of = 1, _ranging_over(index, of_tables=False)
-            if isinstance(part, arith.FloorDivSIOp | FloorDivOp):
-                by, of = _constant(part.rhs), _ranging_over(part.lhs)
-            if by and isinstance(dim, str) and of not in (None, RANKS, dim):
-                found[dim] = of, by
+    for _, dim, index in _addressed(kernel, LoadOp, ReadOp, ByTable):
+        part = _without_edges(index)
+        by, of = 1, _ranging_over(index, of_tables=False)
+        if isinstance(part, arith.FloorDivSIOp | FloorDivOp):
+            by, of = _constant(part.rhs), _ranging_over(part.lhs)
+        if by and of not in (None, RANKS, dim):
+            found[dim] = of, by
     return found
 
 
