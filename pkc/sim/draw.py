@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import FLOATS, RANKS, i8, i32
 from pkc.sim.compared import Cases, sides, spread_out
+from pkc.sim.guarded import is_kept_from
 from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.uses import Range, common, taken_off, uses_of_array, uses_of_index
@@ -87,10 +89,19 @@ def _compared(called: Program, sizes: Mapping[str, int]) -> dict[str, Cases]:
             continue
         ranges = list((uses_of_array if is_array else uses_of_index)(value, sizes))
         within = common(ranges)
-        chosen = tuple(number for number in sides(value, sizes) if not ranges or number in within)
+        beyond = partial(_are_kept_from, ranges, value, sizes)
+        chosen = tuple(number for number in sides(value, sizes) if not ranges or number in within or beyond(number))
         if chosen and not within.pairs:
             found[name] = Cases(chosen, len(chosen) if ranges else 1)
     return found
+
+
+def _are_kept_from(ranges: Iterable[Range], value: SSAValue, sizes: Mapping[str, int], number: int) -> bool:
+    """Whether each use of an integer that could not be this number stands in a branch that asks."""
+    return all(
+        number in wanted or (wanted.of is not None and is_kept_from(wanted.of, wanted.given or value, number, sizes))
+        for wanted in ranges
+    )
 
 
 def _array(

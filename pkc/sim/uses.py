@@ -39,6 +39,10 @@ class Range:
     absent: bool = False
     pairs: bool = False
     moved: int = 0
+    of: Operation | None = None
+    """What uses the integer, if it is one operation."""
+    given: SSAValue | None = None
+    """The scalar, or the element that is read, which is used."""
 
     def __and__(self, other: Range) -> Range:
         low = max(self.low, other.low)
@@ -56,7 +60,7 @@ class Range:
 
     def below(self, most: int) -> Range:
         """Of what the program adds up to `most` to before the use."""
-        return Range(self.low, max(self.low + 1, self.high - most))
+        return Range(self.low, max(self.low + 1, self.high - most), of=self.of)
 
     def at_least_clamped(self) -> Range:
         """Of what the program raises to a number before the use: it may be below."""
@@ -64,12 +68,12 @@ class Range:
 
     def before_division(self, by: int) -> Range:
         """Of what the program divides before the use."""
-        return Range(self.low * by, self.high * by, self.absent and not self.moved)
+        return Range(self.low * by, self.high * by, self.absent and not self.moved, of=self.of)
 
     def before_product(self, by: int) -> Range:
         """Of what the program multiplies before the use; the first multiple, where none is inside."""
         low = -(-self.low // by)
-        return Range(low, max(low, (self.high - 1) // by) + 1)
+        return Range(low, max(low, (self.high - 1) // by) + 1, of=self.of)
 
 
 def common(ranges: list[Range]) -> Range:
@@ -86,7 +90,8 @@ def uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[Range]:
     """The ranges that the uses of an array's elements need."""
     for use in array.uses:
         if isinstance(use.operation, access.ReadOp):
-            yield from uses_of_index(use.operation.result, sizes)
+            read = use.operation.result
+            yield from (replace(wanted, given=read) for wanted in uses_of_index(read, sizes))
         elif isinstance(use.operation, access.LoadOp | by_table.GatherOp) and use.operation.array is array:
             yield from _uses_of_tile(use.operation.result, sizes)
 
@@ -154,9 +159,9 @@ def uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[Range]:
         elif isinstance(op, tile.SplatOp):
             yield from _uses_of_tile(op.result, sizes)
         elif isinstance(op, coordinates.BlockCountOp | coordinates.BlockOp):
-            yield from _use_in_block_list(op, value, sizes)
+            yield from (replace(wanted, of=op) for wanted in _use_in_block_list(op, value, sizes))
         elif isinstance(op, _INDEXED):
-            yield from _use_as_index(op, use, sizes)
+            yield from (replace(wanted, of=op) for wanted in _use_as_index(op, use, sizes))
         elif isinstance(op, arith.CmpiOp) and op.predicate.value.data < _FIRST_ORDER:
             yield from _use_as_rank(op.operands[1 - use.index], sizes)
 

@@ -164,15 +164,31 @@ WRONG["a rest of seven is a whole eight"] = Wrong(
         "if n[0] % 512 == 0 or n[0] % 512 > 510:\n    wait(s[0], 1)\nfor m in tasks(blocks(M, 8)):\n    Y[m] = X[m]",
     ),
 )
+WRONG["a row that may be none is awaited"] = Wrong(
+    _COUNTS,
+    3,
+    """
+kernel k(X: f32[4, M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), t: i32[1].replicate(), s: signal[1]):
+    with role(communicator):
+        if t[0] >= 0:
+            for m in tasks(blocks(M, 8)):
+                store(G.at((rank + 1) % ranks)[m], X[t[0], m])
+            signal(s.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(s[0], 1)
+        for m in tasks(blocks(M, 8)):
+            Y[m] = G[m]
+""",
+)
 RIGHT["a row of a table, or none"] = Right(
     _ALL,
     """
-kernel k(X: f32[M], Y: f32[E, M], t: i32[E]):
+kernel k(X: f32[3, M], Y: f32[E, M], t: i32[E]):
     with role(consumer):
         for e, m in tasks(E, blocks(M, 8)):
             if t[e] >= 0 and t[e] < 3:
-                Y[e, m] = X[m] * 2.0
+                Y[e, m] = X[t[e], m]
             else:
-                Y[e, m] = X[m]
+                Y[e, m] = X[0, m] * 2.0
 """,
 )

@@ -74,3 +74,30 @@ def _holds(condition: str, drawn: Mapping[str, Any], rank: int) -> bool:
 def _all_drawn(compiled: Any, ranks: int) -> list[dict[str, Any]]:
     seeds = range(seeds_for(compiled.kernel, ranks=ranks, dims=_DIMS))
     return [draw_inputs(compiled.module, ranks=ranks, dims=_DIMS, seed=seed, both_sides=True) for seed in seeds]
+
+
+_GUARDED = """
+kernel k(W: f32[3, M], f: i32[E], Y: f32[M]):
+    for m in tasks(blocks(M, 8)):
+        if {guard}:
+            Y[m] = W[{index}, m]
+        else:
+            Y[m] = W[0, m] * 2.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "index", "outside"),
+    [
+        ("f[0] >= 0 and f[0] < 3", "f[0]", {-1, 3, 4}),
+        ("f[0] >= 0", "min(f[0], 2)", {-1}),
+        ("f[0] >= 0 and f[0] < 3", "f[1]", set()),
+        ("f[0] < 3", "max(f[0], 0)", {-1, 3, 4}),
+        ("f[0] > 1", "f[0]", set()),
+    ],
+)
+def test_what_a_branch_keeps_from_an_index_is_drawn(guard: str, index: str, outside: set[int]) -> None:
+    """And the branch without it is taken; an index that no branch looks at stays inside of its dimension."""
+    compiled = compile_program(parse_text(Source("k.pk", _GUARDED.format(guard=guard, index=index))))
+    found = {int(number) for one in _all_drawn(compiled, 2) for number in np.ravel(one["f"])}
+    assert {number for number in found if not 0 <= number < 3} == outside
