@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from pkc.cost.lists import Extent, bytes_listed, entries_seen
 from pkc.cost.operations import elements_of, rate_of
-from pkc.dialect.access import GatherOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TRANSFER, mma_operand_stage, moves_async, moves_by_tma

@@ -10,7 +10,9 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import LOADS, GatherOp, LoadOp, ReadOp, array_type
+from pkc.dialect.access import LOADS, LoadOp, ReadOp
+from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RotateOp
 from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
 from pkc.dialect.program import KernelOp, TasksOp

@@ -8,8 +8,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import number_on
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
 from pkc.dialect.program import IN_ORDER, LONGEST_FIRST, RASTER, WIDE, KernelOp, TasksOp
 from pkc.dialect.tile import block_type

@@ -6,8 +6,10 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, OwnerOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
