@@ -3,6 +3,9 @@ with sizes and a formula."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
 import numpy as np
 
 from tests.irregular import Arrays, Irregular, each, f64, fixed
@@ -92,6 +95,34 @@ def _dispatched(i: Arrays, ranks: int) -> Arrays:
         if i["slot"][r, t] >= 0:
             found[i["dest"][r, t] % ranks, r, i["slot"][r, t]] = 2 * f64(i["X"])[r, t]
     return {"Y": found}
+
+
+def _sums(i: Arrays, ranks: int, entries: Callable[[int], Iterable[tuple[int, ...]]]) -> Arrays:
+    """Sums of the rows of each rank's entries."""
+    found = np.zeros((i["T"], i["N"]))
+    for r in range(ranks):
+        for entry in entries(r):
+            if i["to"][r][entry] >= 0:
+                found[i["to"][r][entry]] += f64(i["X"])[r][entry]
+    return {"O": found}
+
+
+def _counted_sums(i: Arrays, ranks: int) -> Arrays:
+    return _sums(i, ranks, lambda r: [(e, p) for e, n in enumerate(i["count"][r]) for p in range(n)])
+
+
+def _bounded_sums(i: Arrays, ranks: int) -> Arrays:
+    return _sums(i, ranks, lambda r: [(p,) for ends in pairwise(i["ends"][r].tolist()) for p in range(*ends)])
+
+
+def _sums_of_shards(i: Arrays, ranks: int) -> Arrays:
+    length = -(-i["P"] // ranks)
+    whole = i | {"X": np.stack([i["X"]] * ranks), "to": np.broadcast_to(i["to"], (ranks, i["P"]))}
+    return _sums(whole, ranks, lambda r: [(p,) for p in range(r * length, min((r + 1) * length, i["P"]))])
+
+
+def _sums_of_all_shards(i: Arrays, ranks: int) -> Arrays:
+    return {"O": ranks * np.asarray(_sums_of_shards(i, ranks)["O"])}
 
 
 SCATTERED = {
@@ -230,6 +261,61 @@ kernel sent(to: i32[ranks, T], X: bf16[T, H], Y: bf16[ranks, P, H].symmetric()):
 """,
         fixed({"T": 37, "P": 41, "H": 23}, {"T": 700, "P": 800, "H": 136}),
         _sent,
+        alone=False,
+    ),
+    "sums of rows one by one, as many as memory says": Irregular(
+        """
+kernel summed(X: bf16[E, P, N], to: i32[E, P], count: i32[E], O: f32[T, N].shard(0)):
+    for e, n in tasks(E, blocks(N, 64)):
+        for p in range(count[e]):
+            if to[e, p] >= 0:
+                O[to[e, p], n] += X[e, p, n]
+""",
+        fixed({"E": 3, "P": 11, "N": 23, "T": 17}, {"E": 8, "P": 70, "N": 136, "T": 300}),
+        _counted_sums,
+        alone=False,
+    ),
+    "sums of blocks of one row, as many as memory says": Irregular(
+        """
+kernel summed(X: f32[E, P, N], to: i32[E, P], count: i32[E], O: f32[T, N].replicate()):
+    for n in tasks(blocks(N, 64)):
+        for e in range(E):
+            for p in blocks(P, 1, stop=count[e]):
+                O[to[e, p], n] += X[e, p, n]
+""",
+        fixed({"E": 3, "P": 11, "N": 23, "T": 17}, {"E": 5, "P": 30, "N": 136, "T": 100}),
+        _counted_sums,
+        alone=False,
+    ),
+    "sums of rows one by one, of ragged lists": Irregular(
+        """
+kernel summed(X: f32[P, N], to: i32[P], ends: i32[S], O: f32[T, N].shard(0)):
+    for s, n in tasks(S - 1, blocks(N, 64)):
+        for p in range(ends[s], ends[s + 1]):
+            O[to[p], n] += X[p, n]
+""",
+        fixed({"S": 4, "P": 29, "N": 23, "T": 17}, {"S": 9, "P": 300, "N": 136, "T": 100}),
+        _bounded_sums,
+        alone=False,
+    ),
+    "sums of the rows of each rank's shard": Irregular(
+        """
+kernel summed(X: f32[P, N].shard(0), to: i32[P].shard(0), O: f32[T, N].replicate()):
+    for p, n in tasks(blocks(P, 32, of=rank), blocks(N, 64)):
+        O[to[p], n] += X[p, n]
+""",
+        fixed({"P": 37, "N": 23, "T": 17}, {"P": 1000, "N": 136, "T": 300}),
+        _sums_of_shards,
+        alone=False,
+    ),
+    "sums of rows of all shards, on every rank": Irregular(
+        """
+kernel summed(X: f32[P, N].shard(0), to: i32[P].shard(0), O: f32[T, N].shard(0)):
+    for p, n in tasks(blocks(P, 32), blocks(N, 64)):
+        O[to[p], n] += X[p, n]
+""",
+        fixed({"P": 37, "N": 23, "T": 17}, {"P": 1000, "N": 136, "T": 300}),
+        _sums_of_all_shards,
         alone=False,
     ),
 }

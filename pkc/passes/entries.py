@@ -12,7 +12,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pkc.dialect.access import READING
 from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import ScatterAccumulateOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
@@ -33,18 +33,24 @@ class Parts:
     length: int
 
 
+Bounds = tuple[SSAValue | None, SSAValue | None]
+"""From where and up to where a key goes; from the beginning of its dimension, and to its end."""
+
+
 @dataclass(frozen=True)
 class Entries:
     """Which entry of the table a row of a tile is: the numbers of tasks and iterations, the block of the tile's rows,
     and the dimensions of both; what must hold, or must not, for it to be added; `partial` are the keys that do not go
-    through all of their dimension. `parts` of the table have no key: a block is of one of them. `split` is the
-    dimension by which ranks share the array, `top` the tasks of the phase."""
+    through all of their dimension, and `bounds` say from where and up to where others go, which memory tells. `parts`
+    of the table have no key: a block is of one of them. `split` is the dimension by which ranks share the array, `top`
+    the tasks of the phase."""
 
     keys: list[SSAValue]
     dims: list[Dim]
     block: BlockOp
     conditions: list[tuple[SSAValue, bool]]
     partial: list[SSAValue]
+    bounds: dict[SSAValue, Bounds]
     parts: Parts | None
     split: int
     top: TasksOp
@@ -82,7 +88,7 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
     if block is None or not isinstance(block.owner, BlockOp):
         return "the blocks of the table are not known"
     made = block.owner
-    if made.shard is not None or made.sharded is not None:
+    if made.shard is not None and not isinstance(made.shard.owner, RankOp):
         return "the blocks of the table are not known to be all"
     conditions = _conditions(op)
     bounds = [bound for bound in (made.start, made.stop) if bound is not None]
@@ -93,22 +99,68 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
     indices = _indices(around)
     parts = next((parts for parts in _parts(made) if parts.number in indices and _times(parts.number)), None)
     known = (made.index, parts and parts.number)
-    keys = [index for index in indices if index not in columns and index not in known]
+    keys, dims, bounds = _keys([index for index in indices if index not in columns and index not in known], table)
     of_columns = zip(op.indices, array_type(op.array).dimensions[1:], strict=True)
     if not all(covers(index, dim, _times) for index, dim in of_columns):
         return "some columns of a row may get no contribution"
     if any(index in columns and index in table for index in indices):
         return "which rows are added to differs from column to column"
-    if not can_copy(named, [*indices, block]):
+    if not can_copy(named, [*indices, *keys, block]):
         return "the table comes out of a loop or branch"
     if not _all_blocks(made):
         return "the blocks of the table are not known to be all"
-    dims = [_extent(index) for index in keys]
     sizes = [dim for dim in dims if dim is not None]
     if len(sizes) < len(dims):
         return "the number of tasks is not that of a dimension"
-    partial = [key for key in keys if isinstance(count_of(key).owner, SubiOp)]
-    return Entries(keys, [*sizes, block_type(block).of], made, conditions, partial, parts, _split(op), top)
+    limits = [bound for pair in bounds.values() for bound in pair if bound is not None]
+    if not can_copy([*named, *limits], [*keys, *(index for index in known if index), block]):
+        return "positions in the table are computed from a number that memory bounds"
+    partial = [key for key in keys if key not in bounds and isinstance(count_of(key).owner, SubiOp)]
+    return Entries(keys, [*sizes, block_type(block).of], made, conditions, partial, bounds, parts, _split(op), top)
+
+
+def _keys(
+    indices: Sequence[SSAValue], table: set[SSAValue]
+) -> tuple[list[SSAValue], list[Dim | None], dict[SSAValue, Bounds]]:
+    """What numbers the entries of a table by tasks and iterations, the dimension of each or None, and the bounds of
+    those that memory bounds: these are positions in a dimension, of which every one has a place."""
+    keys: list[SSAValue] = []
+    dims: list[Dim | None] = []
+    bounds: dict[SSAValue, Bounds] = {}
+    for index in indices:
+        key, dim, within = index, _extent(index), None
+        if dim is None:
+            key, dim, within = _bounded(index, table)
+        keys.append(key)
+        dims.append(dim)
+        if within is not None:
+            bounds[key] = within
+    return keys, dims, bounds
+
+
+def _bounded(index: SSAValue, table: set[SSAValue]) -> tuple[SSAValue, Dim | None, Bounds | None]:
+    """The position that a task or iteration looks up, its dimension, and the bounds of both; no dimension if what is
+    looked up is another one."""
+    for position in table:
+        made = position.owner.block.owner if isinstance(position.owner, BlockPositionOp) else None
+        if isinstance(made, BlockOp) and made.index is index and made.shard is None and made.sharded is None:
+            return position, block_type(made.result).of, (made.start, made.stop)
+    read = [value.owner for value in table if isinstance(value.owner, READING)]
+    places = [(at, dim) for op in read for at, dim in zip(op.indices, array_type(op.array).dimensions, strict=False)]
+    dims = {dim for at, dim in places if at is index}
+    others = [at for at, _ in places if at is not index and index in sources([at])]
+    within = _range(index)
+    if len(dims) != 1 or others or within is None:
+        return index, None, None
+    return index, dims.pop(), within
+
+
+def _range(index: SSAValue) -> Bounds | None:
+    """From where and up to where tasks or a loop in steps of 1 go."""
+    loop = index.owner.parent_op() if isinstance(index, BlockArgument) else None
+    if not isinstance(loop, scf.ForOp):
+        return None, task_count(index)
+    return (loop.lb, loop.ub) if split_of(loop) is None and is_constant(loop.step, 1) else None
 
 
 def _indices(around: Sequence[Operation]) -> list[SSAValue]:
@@ -152,7 +204,9 @@ def _all_blocks(made: BlockOp) -> bool:
     """Whether tasks or a loop have a block for each number of its list."""
     kind, listed = block_type(made.result), _times(made.index)
     count = None if listed is None else listed.owner
-    return kind.of == kind.extent or (isinstance(count, BlockCountOp) and count.block == kind)
+    if not isinstance(count, BlockCountOp):
+        return kind.of == kind.extent and made.shard is None
+    return count.block == kind and (count.shard is None) == (made.shard is None)
 
 
 def _comes_before(op: Operation, top: TasksOp) -> bool:

@@ -301,6 +301,11 @@ def _sum_in_memory(kernel: KernelOp, op: AddToArrayOp | AddByTableOp, target: Ta
             reason = f": {why.data}" if isinstance(why, StringAttr) else ""
             what = f"a sum, in a defined order, into rows picked by a table{reason}"
             hint += "; sums of rows that `gather` brings have one"
+            if not op.of_rows:
+                hint = (
+                    "rows in place of other dimensions: `O[to[p], m] += t.T` of the transposed array, or "
+                    "`O[a[p] * T + b[p], n]` of one with S * T rows; or `schedule(deterministic=False)`"
+                )
         yield _refused(op, target, what, hint)
     if dtype_bytes(tile_type(op.tile).element_type) == 1:
         yield _refused(op, target, "a sum of 8-bit floats in memory", "an array of bf16")

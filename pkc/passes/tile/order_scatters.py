@@ -13,7 +13,7 @@ from pkc.dialect.access import StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.by_table import ScatterAccumulateOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
 from pkc.dialect.elementwise import CompareOp, SelectOp
 from pkc.dialect.inverse import BOUNDS, InvertOp, SumRowsOp
 from pkc.dialect.program import UNORDERED, KernelOp, TasksOp
@@ -136,6 +136,8 @@ class _Ordered:
             self._name(number, op, entries)
             for key in entries.partial:
                 self._leave_out(number, op, entries, key)
+            if entries.block.shard is not None:
+                self._leave_out_shards(number, op, entries)
             block = op.parent
             assert block is not None
             which = self._which(number, lambda made, block=block, op=op: block.insert_op_before(made, op))
@@ -161,11 +163,16 @@ class _Ordered:
         """Tasks that store which row each entry names to all ranks; -1 for those that are not visited."""
         location, kind = op.location, block_type(entries.block.result)
         outer, known = Block(), Known()
-        counts = [copy_value(outer, count_of(key), known) for key in entries.keys]
-        counts.append(append(outer, BlockCountOp(kind), location).result)
+        counts = [
+            copy_value(outer, count_of(key), known) if key not in entries.bounds else _size(outer, dim, location)
+            for key, dim in zip(entries.keys, entries.dims, strict=False)
+        ]
+        shard = None if entries.block.shard is None else append(outer, RankOp(), location).result
+        whole = entries.block.sharded is not None
+        counts.append(append(outer, BlockCountOp(kind, shard=shard, sharded=whole), location).result)
         body = Block(arg_types=[IndexType()] * len(counts))
         known |= dict(zip(entries.keys, body.args, strict=False))
-        block = append(body, BlockOp(body.args[-1], kind), location).result
+        block = append(body, BlockOp(body.args[-1], kind, shard=shard, sharded=whole), location).result
         known[entries.block.result] = block
         if entries.parts is not None:
             known[entries.parts.number] = _part_of_table(body, entries.parts, block, known, location)
@@ -187,7 +194,10 @@ class _Ordered:
         location, kind = op.location, block_type(entries.block.result)
         outer, known, at = Block(), Known(), entries.keys.index(key)
         zero = append(outer, constant(0), location).result
-        counts = [copy_value(outer, count_of(each), known) for each in entries.keys[: at + 1]]
+        counts = [
+            copy_value(outer, count_of(each), known) if each not in entries.bounds else _size(outer, dim, location)
+            for each, dim in zip(entries.keys[: at + 1], entries.dims, strict=False)
+        ]
         taken = counts[at] = append(outer, MaxSIOp(counts[at], zero), location).result
         counts += [_size(outer, dim, location) for dim in entries.dims[at + 1 : -1]]
         counts[at] = append(outer, arith.SubiOp(_size(outer, entries.dims[at], location), taken), location).result
@@ -200,6 +210,22 @@ class _Ordered:
         append(outer, TasksOp(counts, Region(body)), location)
         _move(outer, self._kernel, entries.top)
 
+    def _leave_out_shards(self, number: int, op: ScatterAccumulateOp, entries: Entries) -> None:
+        """Tasks that store -1 for what is of other ranks' shards."""
+        location, kind, outer = op.location, block_type(entries.block.result), Block()
+        one = append(outer, constant(1), location).result
+        others = append(outer, arith.SubiOp(append(outer, DimOp(RANKS), location), one), location).result
+        counts = [_size(outer, dim, location) for dim in entries.dims[:-1]]
+        body, inner = Block(arg_types=[IndexType()] * (len(counts) + 1)), Block(arg_types=[IndexType()])
+        shard = append(body, RingPeerOp(append(body, arith.AddiOp(body.args[-1], one), location)), location).result
+        count = append(body, BlockCountOp(kind, shard=shard), location).result
+        block = append(inner, BlockOp(inner.args[0], kind, shard=shard), location).result
+        none = append(inner, FullOp(-1, TileType((kind.extent,), i32)), location).result
+        self._store(inner, number, none, [*body.args[:-1], block])
+        append(body, TasksOp([count], Region(inner)), location)
+        append(outer, TasksOp([*counts, others], Region(body)), location)
+        _move(outer, self._kernel, entries.top)
+
     def _store(self, body: Block, number: int, rows: SSAValue, indices: Sequence[SSAValue]) -> None:
         rank = append(body, RankOp(), self._location).result
         which = self._which(number, body.add_op)
@@ -209,11 +235,17 @@ class _Ordered:
         """The position from which on no entry is visited: none of a block where a condition does not hold."""
         location = self._location
         stop = None if entries.block.stop is None else copy_value(body, entries.block.stop, known)
-        for condition, holds in entries.conditions:
+        conditions = [(copy_value(body, condition, known), holds) for condition, holds in entries.conditions]
+        for key, bounds in entries.bounds.items():
+            for bound, kept in zip(bounds, ("sge", "slt"), strict=True):
+                if bound is not None:
+                    within = arith.CmpiOp(known[key], copy_value(body, bound, known), kept)
+                    conditions.append((append(body, within, location).result, True))
+        for condition, holds in conditions:
             end = stop or _size(body, entries.dims[-1], location)
-            value, nothing = copy_value(body, condition, known), append(body, constant(0), location).result
+            nothing = append(body, constant(0), location).result
             both = (end, nothing) if holds else (nothing, end)
-            stop = append(body, arith.SelectOp(value, *both), location).result
+            stop = append(body, arith.SelectOp(condition, *both), location).result
         return stop
 
     def _invert(self, anchor: Operation | None) -> None:
