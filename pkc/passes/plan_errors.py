@@ -23,9 +23,11 @@ class OutsideTasks(Diagnostic):
 
     code = "PK431"
     title = "no roles can be derived for `{kernel}`: it is not a sequence of `tasks` statements"
-    label = "this kernel has `tasks` in a loop, or statements outside of `tasks`"
-    help = "make each phase a separate kernel, or write `with role(...)`"
+    label = "{what}"
+    help = "{hint}"
     kernel: str
+    what: str = "this kernel has statements outside of `tasks`"
+    hint: str = "make each phase a separate kernel, or write `with role(...)`"
 
 
 class CannotStage(Diagnostic):
@@ -44,9 +46,10 @@ class CannotStageSum(Diagnostic):
     code = "PK433"
     title = "the contributions to `{array}` cannot be counted"
     label = "{reason}"
-    help = "`schedule(deterministic=False)` adds each contribution where it lives, in no order"
+    help = "{hint}`schedule(deterministic=False)` adds each contribution where it lives, in no order"
     array: str
     reason: str
+    hint: str = ""
 
 
 class KeptBeyondStage(Diagnostic):

@@ -43,10 +43,68 @@ _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
-    **dict.fromkeys(
-        [f"PK433-{name}" for name in ("loop", "nested", "owners", "part", "positions", "rank", "twice")], _ANYHOW
+    "PK431-loop": Followed(edits=(("range(3)", "tasks(3)"),), said="`tasks(...)` in place of the loop"),
+    "PK431-branch": Followed(
+        edits=(
+            ("    if n[0] > 0:\n        for m in tasks(blocks(M, 16)):\n", "    for m in tasks(blocks(M, 16)):\n"),
+            ("            Y[m]", "        if n[0] > 0:\n            Y[m]"),
+        ),
+        said="put the `if` into the tasks",
     ),
-    **dict.fromkeys(("PK433-diagonal", "PK433-tasks"), _ANYHOW),
+    "PK433-owners": _ANYHOW,
+    "PK433-diagonal": Followed(
+        edits=(
+            ("for m in tasks(blocks(M, 16)):", "for m, n in tasks(blocks(M, 16), blocks(M, 16)):"),
+            ("        C[m, m] += A[m, m]", "        if start(m) == start(n):\n            C[m, n] += A[m, n]"),
+        ),
+        said="with an `if`",
+    ),
+    "PK433-nested": Followed(
+        edits=(("tasks(2)", "tasks(N)"), ("            C[m, i]", "            if i < 2:\n                C[m, i]")),
+        said="with an `if`",
+    ),
+    "PK433-part": Followed(
+        edits=((", stop=40)", ")"), ("        C[m, n]", "        if start(n) < 40:\n            C[m, n]")),
+        said="with an `if`",
+    ),
+    "PK433-loop": Followed(
+        edits=(
+            (
+                "        s = zeros(f32, m)\n        for n in blocks(N, 32):\n",
+                "        for n in tasks(blocks(N, 32)):\n",
+            ),
+            ("            s += rowsum(A[m, n])\n        Y[m] = s\n", ""),
+        ),
+        said="make the loop `tasks`",
+    ),
+    "PK433-positions": Followed(edits=(("tasks(M,", "tasks(blocks(M, 16),"),), said="`blocks(...)` in place of"),
+    "PK433-rank": Followed(edits=(("+=", "="),), said="`=` stores what one rank alone has"),
+    "PK433-twice": Followed(
+        edits=(("    for m, n in tasks(blocks(M, 16), blocks(N, 32)):\n        C[m, n] += B", "        C[m, n] += B"),),
+        said="into the same `tasks`",
+    ),
+    "PK433-tasks": Followed(
+        edits=(
+            (", length[0]):", "):\n        acc = zeros(f32, m, n)\n        for i in range(length[0]):"),
+            ("for m, n, i in", "for m, n in"),
+            ("        C[m, n] += A[i, m, n]", "            acc += A[i, m, n]\n        C[m, n] += acc"),
+        ),
+        said="in a loop inside of the task",
+    ),
+    "PK468-latent": Followed(
+        edits=(
+            ("tasks(blocks(S, 64))", "tasks(blocks(S, 64), blocks(512, 256))"),
+            ("for q in", "for q, d in"),
+            ("zeros(f32, q, 512)", "zeros(f32, q, d)"),
+            ("@ C[t, :]\n", "@ C[t, d]\n"),
+            ("O[q, :]", "O[q, d]"),
+        ),
+        said="`tasks(..., blocks(512, 256))`",
+    ),
+    "PK510-scatter-along-columns": Followed(
+        edits=(("O: f32[M, N]", "O: f32[N, M]"), ("O[m, to[p]] += Y[m, p]", "O[to[p], m] += Y[m, p].T")),
+        said="`O[to[p], m] += t.T`",
+    ),
     **dict.fromkeys([f"PK438-{name}" for name in ("gather", "heads", "next", "overlap", "row", "triangle")], _PUSH),
     **dict.fromkeys([f"PK443-{name}" for name in ("copy-engine", "none", "part", "push", "read")], _STRADDLE),
     "PK443-table": Followed(without=("straddle", "overlap"), said="leave `straddle` out"),
@@ -180,7 +238,6 @@ FOLLOWED: dict[str, Followed] = {
 }
 
 OTHER = {
-    "PK431-loop": "the help is another program",
     "PK431-outside": "the help is another program",
     "PK431-read": "the help is another program",
     "PK434-loop": "the help is another program",

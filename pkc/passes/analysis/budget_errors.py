@@ -72,7 +72,7 @@ class TooManyRegisters(Diagnostic):
     title = "tiles of {registers} registers live here, {each} for each of {threads} threads, which have {available}"
     label = "as many as anywhere in the {role}"
     note = "{tiles}; {reserve} registers of a thread are needed for addresses and the like"
-    help = "use smaller blocks, or more `consumers`"
+    help = "{hint}"
     role: str
     registers: int
     each: int
@@ -80,6 +80,7 @@ class TooManyRegisters(Diagnostic):
     available: int
     reserve: int
     tiles: str
+    hint: str = "use smaller blocks, or more `consumers`"
 
 
 class RegisterFile(Diagnostic):

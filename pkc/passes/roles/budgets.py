@@ -236,7 +236,19 @@ def tiles(role: RoleOp, target: Target) -> Iterator[errors.TooManyRegisters]:
     each, reserve = -(-found.registers // threads), target.registers.reserve
     if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
         where = (str(role.role.data), found.registers, each, threads, registers, reserve)
-        yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found))
+        hint = _part_of_rows(found, target.mma.columns)
+        yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found), *hint)
+
+
+def _part_of_rows(found: Peak, columns: int) -> Iterator[str]:
+    """What helps where the largest tile has rows that no blocks of the program make shorter."""
+    value = max(found.tiles, key=lambda tile: tile[1])[0]
+    length = tile_type(value).shape[-1] if tile_type(value).rank > 1 else 0
+    if length > columns:
+        yield (
+            f"give each task a part of the rows of {length}: `tasks(..., blocks({length}, {columns}))`, and tiles that"
+            " such a block indexes; what all parts need is computed for each"
+        )
 
 
 def tiles_text(found: Peak) -> str:

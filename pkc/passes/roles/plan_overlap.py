@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
@@ -117,10 +118,32 @@ def explain(module: ModuleOp) -> list[Explanation]:
     return found
 
 
+_AROUND: tuple[tuple[type[Operation], str, str], ...] = (
+    (
+        scf.ForOp,
+        "this loop has `tasks` in it",
+        "`tasks(...)` in place of the loop, if no iteration needs what another one stores: `tasks` may be nested; "
+        "else a kernel for each phase, or `with role(...)`",
+    ),
+    (scf.IfOp, "this branch has `tasks` in it", "put the `if` into the tasks"),
+)
+"""Of what must not stand around tasks: what is said, and what may be written."""
+
+
+def _outside(kernel: KernelOp) -> errors.OutsideTasks:
+    """What keeps a kernel from being a sequence of phases."""
+    name = kernel.sym_name.data
+    for op in kernel.body.block.ops:
+        for kind, what, hint in _AROUND:
+            if isinstance(op, kind) and any(isinstance(inner, TasksOp) for inner in op.walk()):
+                return errors.OutsideTasks(span_of(op.location), name, what, hint)
+    return errors.OutsideTasks(span_of(kernel.location), name)
+
+
 def _plan_kernel(kernel: KernelOp) -> None:
     found = phases(kernel)
     if not found:
-        raise PkcError(errors.OutsideTasks(span_of(kernel.location), kernel.sym_name.data))
+        raise PkcError(_outside(kernel))
     for number, tasks in enumerate(found if len(found) > 1 else ()):
         tasks.attributes[PHASE] = IntegerAttr(number, i64)
     for op in sums(kernel):

@@ -126,6 +126,17 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     _contribute(op, split, groups, slots, arrived)
 
 
+_HINTS = {
+    "it is summed by more than one statement": "put both statements into the same `tasks`",
+    "several tasks of a rank contribute to one tile": "add up in a loop inside of the task, and contribute once",
+    "which tiles a rank contributes to depends on the rank": "`=` stores what one rank alone has",
+    "it stands in a loop or branch": "make the loop `tasks`, which may be nested",
+    "some tiles of it may get no contribution": "tasks over all blocks, with an `if`, which adds zeros else",
+    "the dimension to divide among its owners has no blocks": "`blocks(...)` in place of single positions",
+}
+"""What else may be written, by the reason of a refusal."""
+
+
 def _check(name: str, op: AccumulateOp) -> None:
     if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
         raise _refused(name, op, "it is summed by more than one statement")
@@ -144,7 +155,7 @@ def _check(name: str, op: AccumulateOp) -> None:
 
 
 def _refused(name: str, op: AccumulateOp, reason: str) -> PkcError:
-    return PkcError(errors.CannotStageSum(span_of(op.location), name, reason))
+    return PkcError(errors.CannotStageSum(span_of(op.location), name, reason, f"{_HINTS[reason]}; or "))
 
 
 def _varies(index: SSAValue) -> bool:
