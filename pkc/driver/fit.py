@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
-from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.counters import CounterOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import CLUSTER, CONSUMERS, STAGES, KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.scans import CumSumOp
@@ -22,6 +23,7 @@ from pkc.driver.sizes import counts_blocks, reduced_alone
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.budget_errors import RowsNotShared, TooManyRegisters, TooWideMma
+from pkc.passes.analysis.dependence import enclosing_tasks, sources
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.plan_errors import SharedMemory
 from pkc.passes.tile.split_rows import ROW, lengths
@@ -92,6 +94,16 @@ def proposed(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
         yield from itertools.islice(smaller(kernel, summed=True), _PROPOSED)
 
 
+def _awaits_blocks(kernel: KernelOp) -> bool:
+    """Whether roles await as many signals of tasks as there are blocks, or multiples of that, and nothing else."""
+    counters = [op for op in kernel.walk() if isinstance(op, CounterOp)]
+    if not kernel.roles or not all(isinstance(op, WaitOp | SignalOp | SignalAllOp) for op in counters):
+        return False
+    each = {op.signal for op in counters if not isinstance(op, WaitOp) and enclosing_tasks(op)}
+    waits = [op for op in counters if isinstance(op, WaitOp) and op.signal in each]
+    return all(any(isinstance(value.owner, BlockCountOp) for value in sources([op.count])) for op in waits)
+
+
 _FEWER_STAGES, _CONSUMERS, _PROPOSED = (4, 3, 2, 1), (1, 2, 3), 8
 
 
@@ -116,9 +128,11 @@ def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, 
     quarter, ... of its positions; then long rows of whole dimensions in clusters of CTAs, then these in pieces.
 
     No tiles if the result could depend on the size of all blocks. A dimension of which blocks are reduced, or that MMAs
-    sum over, or where the beginnings of blocks matter, keeps its blocks; the former two not with `summed`.
+    sum over, or where the beginnings of blocks matter, keeps its blocks; the former two not with `summed`. What an
+    author wrote as roles has other tiles only with `summed`, which proposes them.
     """
-    if carries_numbers(kernel) or any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
+    counted = any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk())
+    if carries_numbers(kernel) or (counted and not (summed and _awaits_blocks(kernel))):
         return
     sizes = _sizes(kernel)
     fewest, kept = _multiplied(kernel), set(followed(kernel))
