@@ -68,7 +68,51 @@ def _gathered(i: Arrays, ranks: int) -> Arrays:
     return {"Y": below(np.full(ranks, i["M"] // 2), rows)}
 
 
+def _stepped(i: Arrays, ranks: int) -> Arrays:
+    x = f64(i["X"])
+    for step in range(3):
+        x = x * 0.5 + np.roll(x, 1, 0) * (step + 1)
+    return {"Y": x}
+
+
+def _alive(i: Arrays, ranks: int) -> Arrays:
+    live = (i["a"][:, 0] % 2 == 1)[:, None, None]
+    x = f64(i["X"])
+    return {"Y": np.where(live, x * 2, x), "Z": np.where(live, x, np.nan)}
+
+
 COUNTED = {
+    "steps of which each reads what the one before stores": Irregular(
+        """
+kernel stepped(X: f32[M, N], B: f32[M, N].symmetric().scratch(), Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+    for step in range(3):
+        for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+            B.at((rank + 1) % ranks)[m, n] = Y[m, n]
+        for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+            Y[m, n] = Y[m, n] * 0.5 + B[m, n] * cast(step + 1, f32)
+""",
+        fixed({"M": 37, "N": 23}, {"M": 300, "N": 136}),
+        _stepped,
+        alone=False,
+    ),
+    "branches around tasks": Irregular(
+        """
+kernel alive(a: i32[K], X: f32[M, N], Y: f32[M, N], Z: f32[M, N]):
+    if a[0] % 2 == 1:
+        for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+            Y[m, n] = X[m, n] * 2.0
+        for m in tasks(M):
+            for n in tasks(blocks(N, 64)):
+                Z[m, n] = X[m, n]
+    else:
+        for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+            Y[m, n] = X[m, n]
+""",
+        fixed({"K": 1, "M": 37, "N": 23}, {"K": 1, "M": 300, "N": 136}),
+        _alive,
+    ),
     "a total outside of tasks": Irregular(
         """
 kernel flagged(flag: i32[T], X: f32[T, H], n: i32[1].scratch(), Y: f32[T, H]):

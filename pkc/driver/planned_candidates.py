@@ -30,9 +30,11 @@ from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.remote_accesses import ALL_REDUCE, chooses_one_shot, in_packets
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
+from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
+from pkc.passes.tile.unroll_phases import UnrollPhases
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets.target import Target
 
@@ -211,7 +213,15 @@ def _reasons(error: PkcError) -> list[str]:
     return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
 
 
-_PLANS = (WrapStatements(), OrderScatters(), PlanOverlap(), StraddleShards(), PlanPackets())
+_PLANS = (
+    UnrollPhases(),
+    GuardTasks(),
+    WrapStatements(),
+    OrderScatters(),
+    PlanOverlap(),
+    StraddleShards(),
+    PlanPackets(),
+)
 """The passes of which estimates need the result."""
 
 

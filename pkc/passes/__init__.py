@@ -81,6 +81,7 @@ from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.collect_sums import CollectSums
 from pkc.passes.tile.drop_clips import DropClips
+from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.order_scatters import OrderScatters
@@ -92,12 +93,15 @@ from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
 from pkc.passes.tile.start_at_zero import StartAtZero
+from pkc.passes.tile.unroll_phases import UnrollPhases
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets import DEFAULT
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
     Cse(),  # equal blocks become one value, by which the patterns after it know them
+    UnrollPhases(),  # before all that asks for the phases of a kernel
+    GuardTasks(),  # what stood in loops is in front of it
     WrapStatements(),  # equal values are one; all that follows knows of tasks alone
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go

@@ -43,10 +43,11 @@ _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
-    "PK431-loop": Followed(edits=(("range(3)", "tasks(3)"),), said="`tasks(...)` in place of the loop"),
+    "PK431-loop": Followed(edits=(("range(R)", "tasks(R)"),), said="`tasks(...)` in place of the loop"),
     "PK431-branch": Followed(
         edits=(
-            ("    if n[0] > 0:\n        for m in tasks(blocks(M, 16)):\n", "    for m in tasks(blocks(M, 16)):\n"),
+            ("    if n[0] > 0:\n", ""),
+            ("        first = X[0]\n        for m", "    first = X[0]\n    for m"),
             ("            Y[m]", "        if n[0] > 0:\n            Y[m]"),
         ),
         said="put the `if` into the tasks",

@@ -221,7 +221,7 @@ REFUSED = {
 
 
 IN_A_LOOP = ROWS.format(y="f32[P, N]", o="f32[T, N].shard(0)") + (
-    "    for i in range(3):\n        for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
+    "    for i in range(P):\n        for p, n in tasks(blocks(P, 16), blocks(N, 16)):\n"
     "            O[rows[p], n] += Y[p, n]\n"
 )
 

@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import StringAttr
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, number_on
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType, ConsumeOp
-from pkc.dialect.tile import AnyMmaOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, block_type, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
@@ -236,18 +237,21 @@ def tiles(role: RoleOp, target: Target) -> Iterator[errors.TooManyRegisters]:
     each, reserve = -(-found.registers // threads), target.registers.reserve
     if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
         where = (str(role.role.data), found.registers, each, threads, registers, reserve)
-        hint = _part_of_rows(found, target.mma.columns)
+        hint = _part_of_rows(role, found, target.mma.columns)
         yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found), *hint)
 
 
-def _part_of_rows(found: Peak, columns: int) -> Iterator[str]:
-    """What helps where the largest tile has rows that no blocks of the program make shorter."""
+def _part_of_rows(role: RoleOp, found: Peak, columns: int) -> Iterator[str]:
+    """What helps where the largest tile has whole rows, which no size of blocks makes shorter."""
     value = max(found.tiles, key=lambda tile: tile[1])[0]
     length = tile_type(value).shape[-1] if tile_type(value).rank > 1 else 0
-    if length > columns:
+    kernel = role.parent_op()
+    blocks = [] if kernel is None else [block_type(op.result) for op in kernel.walk() if isinstance(op, BlockOp)]
+    if length >= columns // 2 and any(kind.of == kind.extent == length for kind in blocks):
+        part = min(length // 2, columns)
         yield (
-            f"give each task a part of the rows of {length}: `tasks(..., blocks({length}, {columns}))`, and tiles that"
-            " such a block indexes; what all parts need is computed for each"
+            "use smaller blocks, or more `consumers`; or give each task a part of the rows of "
+            f"{length}: `tasks(..., blocks({length}, {part}))`, where what all parts need is computed for each"
         )
 
 
