@@ -125,6 +125,18 @@ def _sums_of_all_shards(i: Arrays, ranks: int) -> Arrays:
     return {"O": ranks * np.asarray(_sums_of_shards(i, ranks)["O"])}
 
 
+def _followed(i: Arrays, ranks: int) -> Arrays:
+    """The row behind each, where there is one, is looked up twice; what names no row is left out."""
+    found = np.zeros((i["T"], i["N"]))
+    for r in range(ranks):
+        for p in range(i["P"] - 1):
+            to = i["to"][r, p + 1]
+            if 0 <= to < i["K"]:
+                row = i["row"][r, to]
+                found[row] += f64(i["X"])[r, p] * (row >= 0)
+    return {"O": found}
+
+
 SCATTERED = {
     "tiles of rows appended to a cache": Irregular(
         """
@@ -316,6 +328,19 @@ kernel summed(X: f32[P, N].shard(0), to: i32[P].shard(0), O: f32[T, N].shard(0))
 """,
         fixed({"P": 37, "N": 23, "T": 17}, {"P": 1000, "N": 136, "T": 300}),
         _sums_of_all_shards,
+        alone=False,
+    ),
+    "sums of rows that a condition keeps inside of tables": Irregular(
+        """
+kernel summed(X: f32[P, N], to: i32[P], row: i32[K], O: f32[T, N].shard(0)):
+    for p, n in tasks(P, blocks(N, 64)):
+        if p + 1 < P:
+            if to[p + 1] >= 0:
+                if to[p + 1] < K:
+                    O[row[to[p + 1]], n] += X[p, n]
+""",
+        fixed({"P": 29, "N": 23, "K": 11, "T": 17}, {"P": 300, "N": 136, "K": 200, "T": 100}),
+        _followed,
         alone=False,
     ),
 }

@@ -139,20 +139,25 @@ def _keys(
 
 
 def _bounded(index: SSAValue, table: set[SSAValue]) -> tuple[SSAValue, Dim | None, Bounds | None]:
-    """The position that a task or iteration looks up, its dimension, and the bounds of both; no dimension if what is
-    looked up is another one."""
+    """The position that a task or iteration looks up, its dimension, and the bounds of both; no dimension if nothing
+    is looked up by it as it is."""
+    key, dim, within = _position(index, table)
+    read = [value.owner for value in table if isinstance(value.owner, READING)]
+    places = [(at, dim) for op in read for at, dim in zip(op.indices, array_type(op.array).dimensions, strict=False)]
+    dims: set[Dim] = {of for at, of in places if at is key}
+    if dim is not None:
+        dims.add(dim)
+    return (key, None, None) if len(dims) != 1 or within is None else (key, dims.pop(), within)
+
+
+def _position(index: SSAValue, table: set[SSAValue]) -> tuple[SSAValue, Dim | None, Bounds | None]:
+    """The position of a block of one, with its dimension, or the number of a task or iteration; with its bounds."""
     for position in table:
         made = position.owner.block.owner if isinstance(position.owner, BlockPositionOp) else None
         if isinstance(made, BlockOp) and made.index is index and made.shard is None and made.sharded is None:
-            return position, block_type(made.result).of, (made.start, made.stop)
-    read = [value.owner for value in table if isinstance(value.owner, READING)]
-    places = [(at, dim) for op in read for at, dim in zip(op.indices, array_type(op.array).dimensions, strict=False)]
-    dims = {dim for at, dim in places if at is index}
-    others = [at for at, _ in places if at is not index and index in sources([at])]
-    within = _range(index)
-    if len(dims) != 1 or others or within is None:
-        return index, None, None
-    return index, dims.pop(), within
+            kind = block_type(made.result)
+            return position, kind.of, (made.start, made.stop) if kind.extent == 1 else None
+    return index, None, _range(index)
 
 
 def _range(index: SSAValue) -> Bounds | None:

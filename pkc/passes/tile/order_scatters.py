@@ -17,6 +17,7 @@ from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimO
 from pkc.dialect.elementwise import CompareOp, SelectOp
 from pkc.dialect.inverse import BOUNDS, InvertOp, SumRowsOp
 from pkc.dialect.program import UNORDERED, KernelOp, TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
 from pkc.dialect.types import (
     RANKS,
@@ -47,8 +48,9 @@ class OrderScatters(KernelPass):
     the second the owner adds up, in f32, what the lists name, rounds once, and stores. So results are bit-equal from
     run to run, and nothing is zeroed. Slots take as many bytes as the table has entries, times a row; tables and lists
     four each for an entry of any rank. Parts of a table that tasks list have entries for all of it each, unless they
-    cannot overlap. Rows that one element names, and beside tables those of blocks, have tables, too. Of several
-    statements the entries of the first one come first on each rank.
+    cannot overlap. Numbers that memory bounds are positions of the table, which has entries for all of these. Rows that
+    one element names, and beside tables those of blocks, have tables, too. Of several statements the entries of the
+    first one come first on each rank.
 
     What is left, in no order and with `deterministic=False` alone, gets the reason (`unordered`) and a remark.
 
@@ -186,6 +188,8 @@ class _Ordered:
                 none = append(body, FullOp(-1, of), location)
                 rows = append(body, SelectOp(inside, rows, none), location).result
         self._store(body, number, rows, [*(known[key] for key in entries.keys), block])
+        if entries.conditions or entries.bounds:
+            _clamp(body)
         append(outer, TasksOp(counts, Region(body)), location)
         _move(outer, self._kernel, entries.top)
 
@@ -288,6 +292,29 @@ class _Ordered:
         ]
         append(outer, TasksOp(counts, Region(body)), location)
         return body, blocks
+
+
+def _clamp(body: Block) -> None:
+    """Keep inside of their arrays what is read for entries that a condition leaves out: they name no row anyway."""
+    for op in [op for op in body.ops if isinstance(op, LoadOp | ReadOp)]:
+        for index, dim in zip(op.indices, array_type(op.array).dimensions, strict=True):
+            if (
+                not isinstance(index.type, IndexType)
+                or isinstance(index, BlockArgument)
+                or constant_of(index) is not None
+            ):
+                continue
+            ends = Block()
+            last = append(
+                ends, arith.SubiOp(_size(ends, dim, op.location), append(ends, constant(1), op.location)), op.location
+            )
+            kept = append(ends, arith.MinSIOp(index, last), op.location)
+            kept = append(ends, MaxSIOp(kept, append(ends, constant(0), op.location)), op.location).result
+            made = list(ends.ops)
+            for each in made:
+                each.detach()
+            before(op, made)
+            op.operands = [kept if operand is index else operand for operand in op.operands]
 
 
 def _part_of_table(body: Block, parts: Parts, block: SSAValue, known: Known, location: LocationAttr) -> SSAValue:
