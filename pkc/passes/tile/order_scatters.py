@@ -9,7 +9,7 @@ from xdsl.dialects.arith import MaxSIOp
 from xdsl.dialects.builtin import IndexType, LocationAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import StoreOp
+from pkc.dialect.access import LoadOp, ReadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.by_table import ScatterAccumulateOp
