@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import LOADS, LoadOp, ReadOp, StoreAddOp, StoreOp, places_of
 from pkc.dialect.arrays import array_type, is_shared
-from pkc.dialect.by_table import ByTable, ScatterStoreOp
+from pkc.dialect.by_table import ByTable, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import FloorDivOp, SelectOp
@@ -30,6 +30,9 @@ MOST = 128
 
 _MOST_ENTRIES = 4 * MANY
 """An array has no more places than these for the entries of a table."""
+
+_IN_A_SHARE = 2
+"""Blocks of a long list for each rank."""
 
 _FEWEST, _NUMBERS = 2, 4
 """How many blocks the dimensions of an instance have in which they differ: from 2 to 5, in turn."""
@@ -54,6 +57,9 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
     roles are derived, a dimension without blocks has one element as a rule, and in the third instance two or three: of
     tasks for each some show what one alone cannot.
 
+    Lists of blocks that memory ends, and whose rows tables name, are long in a fourth one: each rank has several blocks
+    of such a list, which it may begin with.
+
     In the last one dimensions are long enough for integers to pass the numbers that the program names
     (`pkc/sim/numbers.py`), as far as that takes no more than `MOST` blocks.
     """
@@ -68,6 +74,9 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
         single = [dim for dim in sizes if dim not in blocks and dim not in sharded]
         if single:
             yield _fitted(kernel, ranks, sizes | {dim: _FEWEST + place % 2 for place, dim in enumerate(single)})
+        lists = {dim: (_IN_A_SHARE * ranks + 1) * blocks[dim] for dim in _gathered_lists(kernel) if dim in blocks}
+        if lists and ranks > 1:
+            yield _fitted(kernel, ranks, sizes | lists)
     passed = {dim: size for dim, size in passed_by(kernel, ranks).items() if size <= MOST * blocks.get(dim, 1)}
     if any(size > sizes[dim] for dim, size in passed.items()):
         yield _fitted(kernel, ranks, sizes | {dim: max(sizes[dim], size) for dim, size in passed.items()})
@@ -168,6 +177,15 @@ def _tasks(kernel: KernelOp) -> dict[str, int]:
         elif isinstance(count, BlockCountOp) and isinstance(count.block.of, str):
             found[count.block.of] = min(found.get(count.block.of, count.block.extent), count.block.extent)
     return found
+
+
+def _gathered_lists(kernel: KernelOp) -> set[str]:
+    """The dimensions of tables of rows that tasks go through as far as memory says."""
+    counts = (op for op in kernel.walk() if isinstance(op, BlockCountOp) and op.stop is not None)
+    ended = {op.block.of for op in counts if op.stop is not None and any(True for _ in _named_by(op.stop))}
+    tables = (op.rows.owner for op in kernel.walk() if isinstance(op, GatherOp) and op.of_rows)
+    named = {dim for op in tables if isinstance(op, LoadOp) for dim in array_type(op.array).dimensions}
+    return {dim for dim in ended & named if isinstance(dim, str)}
 
 
 def _taken(kernel: KernelOp) -> dict[str, int]:

@@ -27,11 +27,13 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread, tasks
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Threads, WarpRole
+from pkc.passes.roles import order_arrivals
 from pkc.remarks import collecting
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
-from tests.codegen.threads import FETCHING, ORDER, SHARES, Cta, Memory, swizzled, warps
+from tests.codegen.threads import _DOES, FETCHING, ORDER, SHARES, Cta, Memory, swizzled, warps
+from tests.codegen.together import Together
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.sweeps import sweep
 
@@ -45,10 +47,11 @@ def run(
     schedule: dict[str, str] | None = None,
     order: Sequence[str] = ORDER,
     fitting: bool = False,
+    kind: type[Cta] = Cta,
     **inputs: ArrayLike,
 ) -> Memory:
-    """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks. What is `fitting` is compiled for
-    sizes like these."""
+    """All CTAs of all ranks, `count` each, of a kind; inputs have a leading axis of ranks. What is `fitting` is
+    compiled for sizes like these."""
     program = parse_text(Source("test.pk", text))
     divisors = divisors_of(compile_program(program).module.ops, sizes, ranks) if fitting else None
     settings = {**SHARES, **(schedule or {})}
@@ -58,7 +61,7 @@ def run(
     for name, values in inputs.items():
         for array, value in zip(memory.arrays[name], np.asarray(values), strict=True):
             array[...] = value
-    ctas = [[Cta(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
+    ctas = [[kind(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
     memory.ctas = [cta for of_rank in ctas for cta in of_rank]
     for numbers, threads in warps(roles, count, order):
         for of_rank in ctas:
@@ -451,6 +454,35 @@ def test_rows_of_a_table(way: str, table: str, case: int) -> None:
             for each in range(lists):
                 np.testing.assert_array_equal(found[e, :length, each], rows)
             assert np.isnan(found[e, length:]).all()
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_who_leads_waits_where_a_table_names_a_row_of_another_rank(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that nobody looked at before its list was let lead: the one task that has it waits."""
+    awaited: list[tuple[int, int]] = []
+    for name in ("spin", "spin_guarded", "spin_guarded_in_task"):
+        monkeypatch.setitem(_DOES, name, lambda thread, address, *_: awaited.append((thread.cta.rank, address)))
+    monkeypatch.setattr(order_arrivals, "_obstacle", lambda *_: "")  # there is no matmul
+    text = BY_TABLE.format(pairs="", kind="f32", layout=".shard(0)", columns=16, table="rows[e, p]")
+    sizes = {"E": 1, "P": 32 * ranks, "T": 3 * ranks, "H": 16, "L": 1}
+    rows = np.repeat(np.arange(ranks), 32) * 3
+
+    def waits(*places: int) -> list[int]:
+        """By rank, if it has rows of others at places of its share."""
+        awaited.clear()
+        given = np.stack([rows] * ranks)[:, None]
+        for place in places:
+            given[1, 0, 32 + place] = 0
+        x = padded(numbered(3 * ranks, 16), ranks)
+        inputs = {"counts": [(32 * ranks,)] * ranks, "rows": given, "X": x}
+        settings = {"overlap": "inter_sm"}
+        memory = run(text, ranks, 3 * ranks, sizes, schedule=settings, order=FETCHING, kind=Together, **inputs)
+        for rank, found in enumerate(memory.arrays["Y"]):
+            np.testing.assert_array_equal(found[0, :, 0], numbered(3 * ranks, 16)[given[rank, 0]])
+        return [sum(of == rank for of, _ in awaited) for rank in range(ranks)]
+
+    own = waits()
+    assert waits(5) == [number + (rank == 1) for rank, number in enumerate(own)]
 
 
 TO_ROWS = """\

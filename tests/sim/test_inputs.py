@@ -15,6 +15,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.program import find_kernel
 from pkc.sim.run import resolve_dims, simulate
 from pkc.sim.small import other_dims, small_dims
+from tests.examples.test_examples import EXAMPLES
 from tests.sim.helpers import GEMM_RS, copy, parse
 
 BF16 = ml_dtypes.bfloat16
@@ -457,3 +458,12 @@ def test_dimensions_are_long_enough_for_offsets_and_named_places(text: str, leas
     dims = small_dims(find_kernel(module, None), ranks=2)
     assert {name: dims[name] for name in least} == least
     simulate(module, ranks=2, dims=dims, inputs=draw_inputs(module, ranks=2, dims=dims, seed=0))
+
+
+@pytest.mark.parametrize(("ranks", "blocks"), [(2, 5), (3, 7)])
+def test_lists_whose_rows_tables_name_have_several_blocks_of_each_rank(ranks: int, blocks: int) -> None:
+    """Shorter ones have no first round (`pk-order-arrivals`)."""
+    kernel = find_kernel(load(EXAMPLES / "moe_dispatch_gemm.pk").module, None)
+    assert [dims["P"] for dims in other_dims(kernel, ranks=ranks)][-1] == 128 * blocks
+    lists = find_kernel(load(EXAMPLES / "grouped_gemm.pk").module, None)
+    assert all(dims["P"] < 2 * 128 for dims in other_dims(lists, ranks=ranks))
