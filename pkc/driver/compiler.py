@@ -22,7 +22,7 @@ from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE, span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
-from pkc.passes.roles.order_arrivals import LeadExplanation, OrderArrivals, explain_arrivals
+from pkc.passes.roles.order_arrivals import OrderArrivals, explain_arrivals
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
 from pkc.passes.roles.plan_fetch import FetchPlan, PlanFetch, explain_fetch
@@ -43,7 +43,6 @@ Number = int | float | bool
 Why: TypeAlias = (
     Explanation
     | FetchPlan
-    | LeadExplanation
     | OrderExplanation
     | WarpPlan
     | QueueExplanation

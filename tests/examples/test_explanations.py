@@ -34,6 +34,7 @@ from pkc.location import describe, span_of
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.roles.budgets import bytes_of, channel_group, read_behind
+from pkc.passes.roles.order_arrivals import OWN_FIRST
 from pkc.passes.roles.order_tasks import OrderExplanation
 from pkc.passes.roles.pipeline_mma import PipelinePlan
 from pkc.passes.roles.plan_fetch import FetchPlan
@@ -271,6 +272,8 @@ def _array(op: Operation, claim: Explanation) -> BlockArgument:
 
 
 def _is_ordered(claim: OrderExplanation, kernel: KernelOp) -> bool:
+    if claim.order == OWN_FIRST:
+        return any(isinstance(op, WaitOp) and op.rows is not None for op in kernel.walk())
     if claim.order == LONGEST_FIRST:
         return any(LONGEST_FIRST in op.attributes for op in kernel.walk())
     rotated = any(isinstance(op, RotateOp) for op in kernel.walk())

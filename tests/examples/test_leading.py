@@ -32,7 +32,8 @@ def compiled(folder: Path, overlap: str = "") -> Compiled:
     """The tile level, or roles with an overlap."""
     path = folder / "k.pk"
     path.write_text(TEXT, encoding="utf-8")
-    return load(path, level="roles", schedule={"overlap": overlap}) if overlap else load(path)
+    sms = {"comm_sms": "2"} if overlap == "inter_sm" else {}
+    return load(path, level="roles", schedule={"overlap": overlap, **sms}) if overlap else load(path)
 
 
 def tables(kind: str, ranks: int) -> dict[str, np.ndarray]:

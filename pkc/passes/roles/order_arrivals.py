@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -12,10 +9,11 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import LOADS, LoadOp, ReadOp
 from pkc.dialect.arrays import array_type
+from pkc.dialect.attributes import Role
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RotateOp
 from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import COMM_SMS, KernelOp, TasksOp
 from pkc.dialect.tile import AnyMmaOp, block_type, tile_type
 from pkc.dialect.types import BlockType, Dim
 from pkc.location import describe
@@ -24,6 +22,7 @@ from pkc.passes.build import before, computes, constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import can_copy, copy_value
 from pkc.passes.roles.fetches import await_before
+from pkc.passes.roles.order_tasks import OrderExplanation
 from pkc.passes.roles.plan_overlap import ORDER
 from pkc.remarks import missed
 from pkc.targets.target import target_of
@@ -91,38 +90,32 @@ class OrderArrivals(KernelPass):
             gathers = [op for op in tasks.walk() if isinstance(op, GatherOp) and op.local is not None]
             if not gathers:
                 continue
-            obstacle = _obstacle(tasks, gathers)
+            obstacle = _obstacle(kernel, tasks, gathers)
             if obstacle:
                 missed(self.name, tasks, f"all tasks wait for the rows of other ranks: {obstacle}")
             else:
                 _Lists(tasks, gathers).order()
 
 
-@dataclass(frozen=True)
-class LeadExplanation:
-    """That tasks whose rows are this rank's come first."""
-
-    place: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.place}: the first lists of tasks begin with rows of this rank (as many as are computed while the "
-            "rows of others come)"
-        )
+OWN_FIRST = "own_rows_first"
+"""The order of lists that begin with rows of their rank."""
 
 
-def explain_arrivals(module: ModuleOp) -> list[LeadExplanation]:
+def explain_arrivals(module: ModuleOp) -> list[OrderExplanation]:
     """The lists of tasks that the pass has ordered."""
     waits = [op for op in module.walk() if isinstance(op, WaitOp) and op.rows is not None]
-    return [LeadExplanation(place) for place in dict.fromkeys(describe(op.location) for op in waits)]
+    why = "as many lists begin with rows of this rank as are computed while those of others come"
+    return [OrderExplanation(place, OWN_FIRST, why) for place in dict.fromkeys(describe(op.location) for op in waits)]
 
 
 _PARTS = 3
 """Parts of this rank's share of a list whose first rows are looked at."""
 
 
-def _obstacle(tasks: TasksOp, gathers: list[GatherOp]) -> str:
+def _obstacle(kernel: KernelOp, tasks: TasksOp, gathers: list[GatherOp]) -> str:
     """Why no list of a set of tasks can lead; empty if some can."""
+    if not kernel.scheduled_number(COMM_SMS) and not any(role.role.data is Role.CopyEngine for role in kernel.roles):
+        return "threads of the same SMs bring them (`comm_sms`), and leave no registers for more"
     inner = [op for op in tasks.walk() if isinstance(op, TasksOp) and op is not tasks]
     if len(inner) != 1 or inner[0].parent_op() is not tasks:
         return "their tasks are no lists" if not inner else "each list has several sets of tasks"
@@ -167,13 +160,6 @@ def _bounds(place: SSAValue) -> list[SSAValue]:
     return [place] if not isinstance(block, BlockOp) else [at for at in (block.start, block.stop) if at is not None]
 
 
-class _Lead(NamedTuple):
-    """How many lists lead at most, and how many blocks of them are enough."""
-
-    lists: SSAValue
-    blocks: SSAValue
-
-
 class _Lists:
     """A set of tasks in lists, and the gathers in these."""
 
@@ -191,17 +177,17 @@ class _Lists:
         ranks, rank, one = outside.made(DimOp("ranks")), outside.made(RankOp()), outside.number(1)
         columns = outside.made(arith.MaxSIOp(self._columns(outside), one))
         wanted = outside.times(self._foreign_blocks(outside, ranks), outside.number(self._tuning.arrival_columns))
-        needed = outside.over(wanted, columns)
         total: SSAValue = tasks.counts[0]
         for count in tasks.counts[1:]:
             total = outside.times(total, count)
-        most = outside.over(needed, outside.number(self._tuning.leading_blocks))
+        enough = self._tuning.leading_blocks
+        most = outside.over(wanted, outside.times(columns, outside.number(enough)))
         leaders = outside.made(arith.MinSIOp(total, most))
 
         number, in_first = self._number_lists(outside.plus(leaders, total), leaders)
         build = _Builder(inner)
         zero = build.number(0)
-        share, leading = self._share(build, ranks, rank, number, _Lead(leaders, needed))
+        share, leading = self._share(build, ranks, rank, number, most)
         begin = build.chosen(in_first, zero, leading)
         end = build.chosen(in_first, leading, self._blocks)
         some = build.minus(end, begin)
@@ -259,16 +245,18 @@ class _Lists:
         return build.times(build.minus(ranks, build.number(1)), each)
 
     def _share(
-        self, build: _Builder, ranks: SSAValue, rank: SSAValue, number: SSAValue, lead: _Lead
+        self, build: _Builder, ranks: SSAValue, rank: SSAValue, number: SSAValue, most: SSAValue
     ) -> tuple[SSAValue, SSAValue]:
-        """The first block of a list that comes in the first round, and how many do."""
-        zero, one = build.number(0), build.number(1)
+        """The first block of a list that comes in the first round, and how many do: of lists as long as this one as
+        many as `most` of the shortest have."""
+        zero, one, least = build.number(0), build.number(1), build.number(self._tuning.leading_blocks)
         begin = build.over(build.plus(build.times(self._blocks, rank), build.minus(ranks, one)), ranks)
         end = build.over(build.times(self._blocks, build.plus(rank, one)), ranks)
         own = build.minus(end, begin)
-        enough = build.compare("sge", own, build.number(self._tuning.leading_blocks))
-        early = build.both(build.compare("slt", number, lead.lists), enough)
-        early = build.both(early, build.compare("slt", build.times(number, own), lead.blocks))
+        early = build.both(
+            build.compare("sge", own, least),
+            build.compare("slt", build.times(number, own), build.times(most, least)),
+        )
         looked, others = scf.YieldOp(zero), scf.YieldOp(zero)
         branch = scf.IfOp(early, [IndexType()], Region(Block([looked])), Region(Block([others])))
         looked.location = others.location = self._inner.location
