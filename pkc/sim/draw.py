@@ -26,6 +26,9 @@ from pkc.sim.uses import Range, common, taken_off, uses_of_array, uses_of_index
 _ABSENT = 1 / 8
 """The share of the entries of a table of rows that name no row."""
 
+_STRAY = 1 / 64
+"""The share of the entries of a table in order that are not."""
+
 _OF_TABLES = (
     by_table.GatherOp,
     tile.SplatOp,
@@ -192,15 +195,17 @@ def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random
 def _integers(wanted: Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
     drawn = rng.integers(wanted.low, wanted.high, shape).astype(np.int32)
     if wanted.absent:
-        drawn = _of_a_half(drawn, wanted, rng)
+        drawn = _as_routed(drawn, wanted, rng)
         drawn[rng.random(shape) < _ABSENT] = wanted.moved - 1
     if wanted.pairs:
         drawn[..., 0] = rng.integers(0, sizes[RANKS], shape[:-1]) + wanted.moved
     return drawn
 
 
-def _of_a_half(rows: Values, drawn: Range, rng: np.random.Generator) -> Values:
-    """Rows of a table, some ranks' of one half of the positions alone: nobody asks for the blocks of the other half."""
-    halves = rng.integers(0, 3, (len(rows), *[1] * (rows.ndim - 1)))
+def _as_routed(rows: Values, drawn: Range, rng: np.random.Generator) -> Values:
+    """Rows of a table: some ranks' are of one half of the positions alone, so that nobody asks for the blocks of the
+    other half, and some ascend but for a few, as tokens of an expert do."""
+    kinds = rng.integers(0, 4, (len(rows), *[1] * (rows.ndim - 1)))
     lower, upper = drawn.low + (rows - drawn.low) // 2, drawn.high - 1 - (drawn.high - 1 - rows) // 2
-    return np.where(halves == 0, lower, np.where(halves == 1, upper, rows))
+    ascending = np.where(rng.random(rows.shape) < _STRAY, rows, np.sort(rows, axis=-1))
+    return np.select([kinds == 0, kinds == 1, kinds == 2], [lower, upper, ascending], rows)
