@@ -51,7 +51,7 @@ SIZES: dict[str, dict[str, int]] = {
     "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "mlp": {"M": 400, "N": 269, "K": 75, "P": 140},
     "grouped_gemm": {"E": 2, "P": 157, "N": 261, "K": 75},
-    "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 2, "P": 1000, "N": 261},  # lists that lead, and such that do not
+    "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 3, "P": 200, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
     "moe_gather_combine": {"R": 157, "H": 261, "T": 158, "K": 2},
     "moe_mlp": {"S": 1000, "H": 75, "R": 400, "E": 2, "K": 2, "T": 40, "N": 140},
