@@ -25,7 +25,16 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.arrays import ARRAY, SIZED, array_type, verify_local, verify_rank, verify_summed, verify_symmetric
+from pkc.dialect.arrays import (
+    ARRAY,
+    SIZED,
+    array_type,
+    verify_local,
+    verify_one_copy,
+    verify_rank,
+    verify_summed,
+    verify_symmetric,
+)
 from pkc.dialect.by_table import INDEX, AddByTableOp, ByTable, GatherOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.effects import ReadsArray, UpdatesArray, WritesArray
 from pkc.dialect.elementwise import AddOp, Binary, MaxOp, MinOp
@@ -182,8 +191,7 @@ class StoreAddOp(AddToArrayOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if isinstance(self.array.type, PGLType):
-            verify_symmetric(self.array)
+        verify_one_copy(self.array)
 
 
 @irdl_op_definition

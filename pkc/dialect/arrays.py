@@ -44,6 +44,12 @@ def verify_local(array: PrivateType | PGLType, local: PrivateType | PGLType) -> 
         raise VerifyException(f"`local` is a sharded array like {array}, not {local}")
 
 
+def verify_one_copy(array: SSAValue) -> None:
+    """That an array is private, or has a copy on each rank."""
+    if isinstance(array.type, PGLType):
+        verify_symmetric(array)
+
+
 def verify_symmetric(array: SSAValue) -> None:
     if not is_pgl(array, Layout.Symmetric):
         raise VerifyException(f"expected a symmetric array, got {array.type}")

@@ -27,9 +27,9 @@ from pkc.dialect.arrays import (
     array_type,
     is_pgl,
     verify_local,
+    verify_one_copy,
     verify_rank,
     verify_summed,
-    verify_symmetric,
 )
 from pkc.dialect.effects import ReadsArray, UpdatesArray, WritesArray
 from pkc.dialect.program import index_shape, verify_indices, verify_tile
@@ -268,8 +268,7 @@ class ScatterStoreAddOp(AddByTableOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if isinstance(self.array.type, PGLType):
-            verify_symmetric(self.array)
+        verify_one_copy(self.array)
 
 
 @irdl_op_definition

@@ -271,7 +271,7 @@ class Tuning:
     fetched_rows: int
     """Rows whose first groups of tiles are fetched before their second ones: about those computed at a time."""
     arrival_columns: int
-    """Columns of a matmul that takes a GPU as long, for each row, as the link takes to bring that row."""
+    """Columns of a matmul that takes a GPU as long, for each row, as the link takes to fetch that row."""
     leading_blocks: int
     """The fewest blocks of a list of tasks that are worth loading again what all blocks of the list share."""
     cluster_part: int

@@ -34,7 +34,7 @@ class OrderArrivals(KernelPass):
 
     Tables name rows in their order as a rule, so that those of this rank are its share of a list: of the blocks of rank
     1 of 2, the second half. A list leads if some rows of that share, the first and the last among them, are this
-    rank's. As many lead as are computed while the link brings the other rows: for each row it takes as long as a matmul
+    rank's. As many lead as are computed while the other rows are fetched: for each row that takes as long as a matmul
     of one row and `arrival_columns` columns. More would load what all blocks of a list share, such as an expert's
     weights, once more than they save; so would lists with few blocks (`leading_blocks`).
 
@@ -115,17 +115,17 @@ _PARTS = 3
 def _obstacle(kernel: KernelOp, tasks: TasksOp, gathers: list[GatherOp]) -> str:
     """Why no list of a set of tasks can lead; empty if some can."""
     if not kernel.scheduled_number(COMM_SMS) and not any(role.role.data is Role.CopyEngine for role in kernel.roles):
-        return "threads of the same SMs bring them (`comm_sms`), and leave no registers for more"
+        return "threads of the same SMs fetch them (`comm_sms`), and leave no registers for more"
     inner = [op for op in tasks.walk() if isinstance(op, TasksOp) and op is not tasks]
     if len(inner) != 1 or inner[0].parent_op() is not tasks:
         return "their tasks are no lists" if not inner else "each list has several sets of tasks"
     if not all(op in inner or isinstance(op, LOADS) or is_side_effect_free(op) for op in tasks.body.block.ops):
         return "lists have statements beside their tasks"
-    if len({_row_index(inner[0], op) for op in gathers}) > 1 or _row_index(inner[0], gathers[0]) is None:
+    index, *others = {_row_index(inner[0], op) for op in gathers}
+    if others or index is None:
         return "no index of theirs alone says which rows their tables name"
     if not all(_can_be_read_ahead(inner[0], op) for op in gathers):
         return "their tables are computed, or written by tasks"
-    index = _row_index(inner[0], gathers[0])
     if not can_copy(_other_counts(inner[0], index), ()):
         return "lists differ in their columns"
     if not any(isinstance(op, AnyMmaOp) for op in inner[0].walk()):
