@@ -176,6 +176,11 @@ class BlockOp(_BlockList):
             result_types=[block],
         )
 
+    @property
+    def of_all_shards(self) -> bool:
+        """Whether its list goes through all shards of a dimension, one after the other."""
+        return self.sharded is not None and self.shard is None
+
 
 @irdl_op_definition
 class RotateOp(_Number):

@@ -93,12 +93,15 @@ def by_copy_engines(
 def in_one_shot(
     program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
 ) -> list[Candidate]:
-    """The candidates whose sums each rank adds up itself, if there are sums that all ranks get."""
-    base, *_ = tiles = candidates(program, kernel, constants, schedule, target)
-    one_shot = _replanned(base, {ALL_REDUCE: "one_shot"}).kernel
+    """The candidates whose sums each rank adds up itself, if there are sums that all ranks get. Blocks of these follow
+    no shards, so that all plans are made anew."""
+    more = {ALL_REDUCE: "one_shot"}
+    base, *_ = candidates(program, kernel, constants, schedule, target)
+    one_shot = _replanned(base, more).kernel
     if not any(isinstance(op, AccumulateOp) and chooses_one_shot(one_shot, op) for op in one_shot.walk()):
         return []
-    return [_replanned(one, {ALL_REDUCE: "one_shot"}) for one in tiles]
+    found = candidates(program, kernel, constants, (*schedule, *more.items()), target)
+    return [Candidate({**one.settings, **more}, one.kernel) for one in found]
 
 
 @functools.lru_cache(maxsize=32)
@@ -184,7 +187,7 @@ def sent_in_packets(
 
 
 def _replanned(candidate: Candidate, more: Mapping[str, str]) -> Candidate:
-    """A candidate with more in its schedule, of which only sums and packets are planned."""
+    """A candidate with more in its schedule, of which only packets are planned."""
     module = candidate.kernel.parent_op()
     assert isinstance(module, ModuleOp)
     (kernel,) = (op for op in module.clone().ops if isinstance(op, KernelOp))

@@ -14,7 +14,8 @@ from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.access import LoadOp, ReadOp
+from pkc.dialect.access import AccumulateOp, LoadOp, ReadOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.program import CONSUMERS, FLAT, STAGES, KernelOp
@@ -45,7 +46,7 @@ from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_packets import PACKETS
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.remote_accesses import ALL_REDUCE, planned
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, divided_along, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.targets.arch import QUEUES
 from pkc.targets.target import Target
@@ -269,11 +270,15 @@ class Search:
         return _compiles(*of, tuple(settings.items()), level, pipelined=found.chained and found.stages > 1)
 
     def _has_short_shards(self) -> bool:
-        """Whether shards are shorter than the longest blocks, which then could straddle."""
+        """Whether shards are shorter than the longest blocks, which then could straddle; so are an owner's rows of a
+        sum that all ranks get."""
         kinds = (argument.type for argument in self._base.kernel.body.block.args)
         sharded = (kind for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None)
         sizes = dict(self._asked.dims)
-        dims = (kind.dimensions[kind.shard_dim or 0] for kind in sharded)
+        dims = [kind.dimensions[kind.shard_dim or 0] for kind in sharded]
+        for op in self._base.kernel.walk():
+            if isinstance(op, AccumulateOp) and (at := divided_along(op)) is not None:
+                dims.append(array_type(op.array).dimensions[at])
         lengths = (blocks.shard_length(sizes[dim] if isinstance(dim, str) else dim, self._ranks) for dim in dims)
         return self._ranks > 1 and any(length < max(self._target.tiles.rows) for length in lengths)
 

@@ -28,8 +28,8 @@ class OrderTasks(KernelPass):
 
     With `local_first` a rank begins with the local shard of the dimension and goes on with the next rank's, so that
     what comes from others has time to arrive. With `local_last` it goes round the shards, one block of each at a time,
-    the next rank's first and the local one last. So no two ranks send to the same owner at once, and an owner has all
-    contributions to its first blocks early and adds them while the rest is computed. Both are bijections of the tasks,
+    the next rank's first and the local one last. So no two ranks send to the same owner at once, and of a sum an owner
+    has all contributions to its first blocks early and adds them while the rest is computed. Both are bijections of the tasks,
     whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
@@ -80,7 +80,7 @@ class OrderExplanation:
 
 _ORDERS = {
     "local_first": "the local shard is there, what comes from other ranks has time to arrive",
-    "local_last": "one block of each owner at a time: each has its first contributions early",
+    "local_last": "one block of each owner at a time: no two ranks send to the same one at once",
     "natural": "in no other order would anything come earlier",
 }
 
@@ -142,7 +142,7 @@ def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:
 
 def _follows_shards(op: Operation, index: BlockArgument) -> bool:
     """Whether an operation picks a block by `index` from all of a dimension, shard after shard."""
-    return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.shard is None
+    return isinstance(op, BlockOp) and op.index is index and op.of_all_shards
 
 
 def _shift(tasks: TasksOp, block: Operation) -> SSAValue:

@@ -12,6 +12,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.arrays import is_pgl
 from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.inverse import InvertOp
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import PHASE, KernelOp, TasksOp
@@ -19,6 +20,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import maker
 from pkc.passes.build import phase_of, phases
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import from_memory, variables
@@ -179,10 +181,18 @@ def _plan_kernel(kernel: KernelOp) -> None:
 
 
 def _order(accesses: list[RemoteAccess]) -> str:
-    """Local shard first if remote operands are fetched ahead; local shard last if sums go to owners."""
+    """Local shard first if remote operands are fetched ahead; local shard last if sums or tiles go to owners."""
     if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in accesses):
         return "local_first"
-    return "local_last" if any(isinstance(op, Sum) for op in accesses) else "natural"
+    return "local_last" if any(isinstance(op, Sum) or _goes_to_owners(op) for op in accesses) else "natural"
+
+
+def _goes_to_owners(op: RemoteAccess) -> bool:
+    """Whether tasks store to the shards of all ranks, each to that of its block."""
+    if not isinstance(op, StoreOp):
+        return False
+    blocks = [value.owner for value in address(op) if isinstance(value.owner, BlockOp)]
+    return any(block.of_all_shards and isinstance(maker(block.index), TasksOp) for block in blocks)
 
 
 def _wanted(kernel: KernelOp, key: str) -> str:
