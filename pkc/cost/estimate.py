@@ -181,6 +181,8 @@ class _Estimator:
             main += self._fetch_stores(main)
             # Of small tiles more are awaited at once, but these arrive together.
             last = self._target.tuning.awaited_tiles * self._longest_iteration(phase)
+            if any(operand.as_a_whole for operand in self._work.fetched):
+                main += self._fetching()
             main = max(main + (begins if rounds == 1 else 0.0), ready + last)
             link = max(link, ready)
         return replace(whole, total=main + self._adding(phase), link=link)
@@ -391,6 +393,9 @@ class _Estimator:
         """Nanoseconds that tasks of `main` nanoseconds lose because SMs also store what they fetch."""
         if self._separate or all(operand.copies for operand in self._work.fetched):
             return 0.0
+        rows = sum(operand.tiles * operand.stage_bytes for operand in self._work.fetched if operand.by_rows)
+        if rows:
+            return rows / self._rates.rows_beside
         return self._rates.while_fetching * min(main, self._fetching())
 
     def _enqueueing(self) -> float:

@@ -134,6 +134,10 @@ class Fetched:
     tiles: float
     stage_bytes: int
     copies: float = 0.0
+    as_a_whole: bool = False
+    """Whether no task begins before all has come."""
+    by_rows: bool = False
+    """Whether tables name the rows, so that threads copy them one by one."""
 
 
 @dataclass

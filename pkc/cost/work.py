@@ -27,7 +27,9 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import BlockType, Layout, PGLType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.roles.remote_accesses import array_name, in_packets, is_one_shot, planned
+from pkc.passes.program_slices import iterations_of
+from pkc.passes.roles.fetches import can_fetch
+from pkc.passes.roles.remote_accesses import array_name, idle_tasks, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.targets.arch import Rate
 from pkc.targets.layout import CHUNK, SharedLayout
@@ -241,6 +243,9 @@ class _Counter(Placed):
         kind, tile = array_type(op.array), tile_type(op.result)
         layout, data = self._target.shared_layout(tile), prod(tile.shape) * dtype_bytes(tile.element_type)
         name, iteration = array_name(op.array), self._iteration
+        if planned(op) == "inter_sm" and can_fetch(op):
+            self._gather_ahead(op, name, layout.bytes, data)
+            return
         # Beside communicators there is room for one warp.
         alone = planned(op) == "inter_sm" and not self._kernel.scheduled_number(COMM_SMS)
         warps = 1 if alone else self._target.tuning.carriers
@@ -253,9 +258,19 @@ class _Counter(Placed):
             away, copied = (self._ranks - 1) / self._ranks, planned(op) == "copy_engine"
             blocks = self._extent(kind.dimensions[0]) / tile.shape[0]
             staged = 0 if copied else layout.bytes
-            self._work.fetched.append(Fetched(whole * away, whole / data * away, staged, copied * blocks * away))
+            tiles, copies = whole / data * away, copied * blocks * away
+            self._work.fetched.append(Fetched(whole * away, tiles, staged, copies, as_a_whole=True))
         elif isinstance(kind, PGLType) and kind.layout is not Layout.Replicate:
             iteration.stores.append(Store(0, data * (self._ranks - 1) / self._ranks, summed=False))
+
+    def _gather_ahead(self, op: GatherOp, name: str, staged: int, data: int) -> None:
+        """Rows that a table names, fetched once for all tasks that have the same ones, and loaded like any tile."""
+        times, iteration = self._phase.tasks * self._iteration.times, self._iteration
+        iteration.loads.append(Load(name, staged, data, 0.0, 0.0, 0.0))
+        self._work.read[name] = self._work.read.get(name, 0.0) + times * data
+        again = prod(self._value(iterations_of(index)) for index in idle_tasks(op))
+        away = (self._ranks - 1) / self._ranks
+        self._work.fetched.append(Fetched(times / again * data * away, times / again, staged, by_rows=True))
 
     def _sum_rows(self, op: SumRowsOp) -> None:
         """Rows of slots, from whichever rank has them."""

@@ -43,6 +43,7 @@ from pkc.driver.planned_candidates import (
 from pkc.frontend import tree
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.roles.fetches import can_fetch
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_packets import PACKETS
 from pkc.passes.roles.plan_warps import comm_sms
@@ -123,10 +124,11 @@ class Search:
         fewer = pointwise(self._others, self._target) if self._ranks == 1 else self._others
         if len(fewer) < len(self._others):
             return self._best_pointwise(fewer)
-        taken = self._with_straddling(self._with_one_warpgroup(self._with_tiles()))
+        taken = self._with_one_warpgroup(self._with_tiles())
         if self._ranks == 1:
             return taken
-        taken = self._with_packets(self._in_one_shot(taken))
+        # A rank that adds up everything itself awaits nobody twice: of as good as equal estimates this is the better.
+        taken = self._with_packets(self._with_straddling(self._in_one_shot(taken)))
         return taken if not OVERLAP.isdisjoint(self._fixed) else self._with_fetches(taken)
 
     # Tiles
@@ -221,12 +223,14 @@ class Search:
             return self._by_separate_sms(taken)
         if not _fetches(self._base.kernel):
             return taken
+        if _gathers_ahead(self._base.kernel):
+            return self._by_copy_engines(taken, self._tuning.gain_of_all_rows)
         if taken[0].rounds == 1 and "separate_loader" not in self._fixed:
             # With one task for each SM, a single loader would load nothing until the first tiles are fetched.
             return self._if_it_compiles(taken, {"separate_loader": "true"})
         if taken[0].total < self._tuning.engines_from or "straddle" in (*self._fixed, *taken[1]):
             return taken
-        return self._by_copy_engines(taken)
+        return self._by_copy_engines(taken, self._tuning.gain_of_copies)
 
     def _by_separate_sms(self, taken: Found) -> Found:
         """Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight."""
@@ -234,12 +238,12 @@ class Search:
         gain = self._tuning.gain_of_separate if has_stages(taken[0]) else math.inf
         return self._better(taken, self._estimated(found), gain)
 
-    def _by_copy_engines(self, taken: Found) -> Found:
+    def _by_copy_engines(self, taken: Found, gain: float) -> Found:
         found, refused = by_copy_engines(*self._asked.of, taken[1])
         if not self._asked.engines:
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
         self._untried += [f"copy engines were not tried: {reason}" for reason in refused]
-        return self._better(taken, self._estimated(found), self._tuning.gain_of_copies)
+        return self._better(taken, self._estimated(found), gain)
 
     # Estimates, and what compiles
 
@@ -324,6 +328,11 @@ def _compiles(
 def _reads_ahead(kernel: KernelOp) -> bool:
     """Whether an operand is fetched before its use."""
     return any(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in kernel.walk())
+
+
+def _gathers_ahead(kernel: KernelOp) -> bool:
+    """Whether rows that tables name are fetched before their use, list by list."""
+    return any(isinstance(op, GatherOp) and planned(op) == "inter_sm" and can_fetch(op) for op in kernel.walk())
 
 
 def _fetches(kernel: KernelOp) -> bool:

@@ -25,6 +25,7 @@ from pkc.passes.machine.spread_rows import SpreadRows
 from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.balance_tasks import BalanceTasks
+from pkc.passes.roles.begin_together import BeginTogether
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.clip_operands import ClipOperands
 from pkc.passes.roles.defer_signals import DeferSignals
@@ -146,6 +147,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Cse(),
     Dce(),  # what only replaced accesses used
     OrderArrivals(),  # what tables name is staged; before tasks get their numbers, and roles that all go through them
+    BeginTogether(),  # of lists that wait as they will; before tasks get their numbers, too
     BalanceTasks(),  # of every role alike, and before the next pass, which numbers the other tasks by bands
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     ClipOperands(),  # of loads that are final; before the next pass, which looks for clips

@@ -188,6 +188,8 @@ class Rates:
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
     while_fetching: float
     """How much longer MMAs take, as a fraction, while SMs store what they fetch from other GPUs."""
+    rows_beside: float
+    """Bytes that MMAs lose a nanosecond by where the SMs copy them meanwhile, in rows that tables name."""
     error_of_mmas: float
     """The share by which estimates of kernels with MMAs are off."""
     error_of_exchanges: float
@@ -310,6 +312,9 @@ class Tuning:
     """The same for tiles of loops whose MMAs need one another: only what overlaps differs."""
     gain_of_copies: float
     """The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
+    gain_of_all_rows: float
+    """The same for copy engines that bring all rows where tables name some: what threads take to load rows that lie
+    here is estimated to be longer than it is."""
     gain_of_separate: float
     """The same for SMs that only fetch for MMAs which need one another: copies beside these cost more than is
     estimated, so they may seem to lose."""

@@ -40,7 +40,14 @@ def schedules(name: str) -> list[tuple[str, Compiled]]:
             roles = compiled(name, "roles", *schedule.items())
         except PkcError as error:
             # Refused with a reason, which other tests are about.
-            assert {finding.code for finding in error.diagnostics} <= {"PK430", "PK443", "PK464", "PK475", "PK504"}
+            assert {finding.code for finding in error.diagnostics} <= {
+                "PK430",
+                "PK443",
+                "PK464",
+                "PK468",
+                "PK475",
+                "PK504",
+            }
             continue
         found.setdefault(text_of(roles), (str(schedule), roles))
     return list(found.values())

@@ -284,9 +284,10 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 
 // -----
 
-// How many rows a table names differs from launch to launch, so that signals of many CTAs would not add up.
+// How many rows a table names differs from launch to launch, so that signals of many CTAs would not add up: one CTA
+// fetches all of a group, and groups are shared out.
 // CHECK-LABEL: pk.kernel @gathered
-// CHECK: pk.fetch {{.*}} ready %X_ready :
+// CHECK: pk.fetch {{.*}} ready %X_ready group 256 :
 pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !pk.private<[E, P], i32> {pk.name = "rows"}, %count: !pk.private<[E], i32> {pk.name = "count"}, %Y: !pk.private<[E, P, N, H], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "E"
   pk.tasks (%e) in (%0) {

@@ -1,7 +1,8 @@
 // Arrays of other ranks whose rows tables name: a buffer with a place for each row, filled block by block.
 // RUN: pkc-opt %s -p pk-attach-target,pk-plan-overlap,pk-stage-rows --split-input-file --verify-diagnostics | filecheck %s
 
-// One tile of rows and columns at a time, from this rank's on when tasks are ordered; a reader waits for all of them.
+// One tile of rows and columns at a time, from this rank's on when tasks are ordered; a reader waits for all of them. Of a
+// table that is computed nobody else knows which rows it names.
 // CHECK-LABEL: pk.kernel @dispatch
 // CHECK-SAME: %X_fetched: !pk.private<[T, H], bf16> {pk.name = "X.fetched", pk.scratch}
 // CHECK-SAME: %X_ready: !pk.signal<[1]> {pk.name = "X.ready"}
@@ -13,7 +14,7 @@
 // CHECK: %[[COUNT:.*]] = arith.muli {{.*}}, %[[COLUMNS]]
 // CHECK-NEXT: pk.wait %X_ready[%{{.*}}] for %[[COUNT]] : !pk.signal<[1]>
 // CHECK-NEXT: pk.tasks (%e, 
-// CHECK: %[[ROWS:.*]] = pk.load %rows[
+// CHECK: %[[ROWS:.*]] = pk.add %{{.*}}, %{{.*}} : !pk.tile<32xi32>
 // CHECK-NOT: pk.wait
 // CHECK: pk.gather %X_fetched local %X : !pk.pgl<[T, H], bf16, shard 0> rows %[[ROWS]][%k : !pk.block<H by 16>] : !pk.private<[T, H], bf16>
 // CHECK: pk.role communicator {
@@ -32,7 +33,8 @@ pk.kernel @dispatch(%X: !pk.pgl<[T, H], bf16, shard 0> {pk.name = "X"}, %rows: !
   %2 = pk.block_count <N by 32>
   pk.tasks (%e, %i, %j) in (%0, %1, %2) {
     %p = pk.block[%i] : !pk.block<P by 32>
-    %rows_1 = pk.load %rows[%e, %p : index, !pk.block<P by 32>] : !pk.private<[E, P], i32> -> !pk.tile<32xi32>
+    %named = pk.load %rows[%e, %p : index, !pk.block<P by 32>] : !pk.private<[E, P], i32> -> !pk.tile<32xi32>
+    %rows_1 = pk.add %named, %named : !pk.tile<32xi32>
     %3 = pk.block_count <H by 16>
     %4 = arith.constant 0 : index
     %5 = arith.constant 1 : index

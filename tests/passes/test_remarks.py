@@ -58,15 +58,15 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
     "pk-stage-rows": [
         (
             """
-kernel k(X: f32[M, N].shard(1), T: i32[L, P], Y: f32[L, P, N]):
+kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, P, N]):
     for l, p in tasks(L, blocks(P, 32)):
         for n in blocks(N, 64):
             Y[l, p, n] = gather(X, T[l, p], n)
 """,
             "overlap=inter_sm",
             4,
-            "pk.gather: the rows of `X` that each table names are fetched, again for each table:"
-            " it is not sharded by rows",
+            "pk.gather: a row of `X` crosses the link for each table: each comes before it is used;"
+            " `overlap=copy_engine` brings every row once, before all tasks",
         ),
     ],
     "pk-fuse-phases": [
@@ -301,6 +301,23 @@ kernel k(A: bf16[M, D], C: bf16[M, D].replicate(), D: const = 64):
             "pk.store: a copy for each tile of `C`, not for a row: its last index is no block that a task"
             " index numbers",
         )
+    ],
+    "pk-begin-together": [
+        (
+            """
+kernel k(X: bf16[T, H].shard(0), W: bf16[E, H, N], rows: i32[E, P], n: i32[E], Y: f32[S, E, P, N]):
+    for s, e in tasks(S, E):
+        for p, c in tasks(blocks(P, 64, stop=n[e]), blocks(N, 64)):
+            acc = zeros(f32, p, c)
+            for h in blocks(H, 64):
+                acc += gather(X, rows[e, p], h) @ W[e, h, c]
+            Y[s, e, p, c] = acc
+""",
+            "overlap=inter_sm",
+            2,
+            "pk.tasks: each task begins when its rows have come: lists have 2 indices, and it is not known which are"
+            " the first ones",
+        ),
     ],
     "pk-order-arrivals": [
         (

@@ -183,22 +183,25 @@ def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAV
     tiles, zero = constant(fetch.group), constant(0)
     group, inside = arith.DivSIOp(number, tiles.result), arith.RemSIOp(number, tiles.result)
     ops += [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
-    left: list[Operation] = [arith.SubiOp(count, number)]
     if split is not None:
         # A split may begin inside a group, whose other tiles are signalled too.
         enters = arith.CmpiOp(body.args[0], loop.lb, "eq")
         ops += [enters, arith.OrIOp(ops[-1].results[0], enters.result)]
-        start = arith.MuliOp(group.result, tiles.result)
-        left = [start, arith.SubiOp(count, start.result)]
     if local is not None:
         yes = arith.ConstantOp.from_int_and_width(1, 1)
         foreign = arith.XOrIOp(local, yes.result)
         ops += [yes, foreign, arith.AndIOp(ops[-1].results[0], foreign.result)]
     branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
     before(anchor, [*ops, branch])
-    needed: list[Operation] = [*left, arith.MinSIOp(left[-1].results[0], tiles.result)]
-    if fetch.straddling is not None:
-        needed.append(arith.MuliOp(each, needed[-1].results[0]))
+    needed: list[Operation] = [constant(1)]
+    if not fetch.by_group:
+        needed = [arith.SubiOp(count, number)]
+        if split is not None:
+            start = arith.MuliOp(group.result, tiles.result)
+            needed = [start, arith.SubiOp(count, start.result)]
+        needed.append(arith.MinSIOp(needed[-1].results[0], tiles.result))
+        if fetch.straddling is not None:
+            needed.append(arith.MuliOp(each, needed[-1].results[0]))
     counters = [*counter, *([group.result] if rows else [])]
     needed += [WaitOp(op.ready, counters, needed[-1].results[0]), scf.YieldOp()]
     for inner in needed:

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pkc.dialect.access import StoreOp
 from pkc.dialect.attributes import Role
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp, DimOp, OwnerOp, RankOp, RingPeerOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp
@@ -17,8 +18,8 @@ from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.build import add_role, append, constant
-from pkc.passes.program_slices import Known, close_loops, copy_nest, copy_value
+from pkc.passes.build import add_role, append, before, constant
+from pkc.passes.program_slices import Known, close_loops, copy_nest, copy_value, iterations_of
 from pkc.passes.roles.fetches import Fetch, is_task, read_of, split_index
 from pkc.passes.roles.pushes import push_of
 from pkc.passes.roles.remote_accesses import REMOTE, Read, is_pushed
@@ -31,8 +32,10 @@ from pkc.targets.target import target_of
 def pull(kernel: KernelOp, fetch: Fetch) -> None:
     """A communicator goes through the loops of the reads, loads each tile once and stores it here."""
     role, body, counter, known = _loops(kernel, fetch, Role.Communicator)
+    if isinstance(fetch.read, GatherOp):
+        copy_value(body, fetch.read.rows, known)  # once for all tiles of the rows
     again = [variable for variable in fetch.again if variable not in fetch.spread]
-    inner = copy_nest(body, fetch.read, again, known)
+    inner = _in_group(body, fetch, known) if fetch.by_group else copy_nest(body, fetch.read, again, known)
     for tile, buffer in _tiles(inner, fetch, known):
         append(inner, StoreOp(tile, buffer, _copies(inner, fetch.first.places, known)), fetch.read.location)
     if fetch.straddling is not None:
@@ -46,7 +49,7 @@ def pull(kernel: KernelOp, fetch: Fetch) -> None:
         _announce_overlapping(body, fetch, counter, known)
     else:
         # Counters that several CTAs add to count; a single one says which launch it has seen.
-        counted = fetch.group or not set(fetch.again).isdisjoint(fetch.spread)
+        counted = (fetch.group and not fetch.by_group) or not set(fetch.again).isdisjoint(fetch.spread)
         _announce(body, fetch, counter, SignalOp if counted else RaiseOp, known)
     close_loops(role)
 
@@ -107,12 +110,47 @@ def _loops(kernel: KernelOp, fetch: Fetch, kind: Role) -> tuple[Block, Block, li
         tasks.attributes |= {IN_ORDER: IntegerAttr(in_order, i64)} if in_order else {}
         if fetch.group and len(tasks.counts) == 2:
             tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.fetched_rows, i64)
+    if fetch.by_group and isinstance(tasks, TasksOp):
+        _share_groups(tasks, fetch, known)
     counter = _copies(body, fetch.counter(fetch.first), known)
     if fetch.first.local is None:
         return role, _if_visited(body, fetch, known), counter, known
     left = set(fetch.again).difference(spread)
     _copies(body, [place for place in fetch.first.places if left.isdisjoint(sources([place]))], known)
     return role, _if_visited(_unless_local(body, fetch, known), fetch, known), counter, known
+
+
+def _share_groups(tasks: TasksOp, fetch: Fetch, known: Known) -> None:
+    """Give tasks one more index, for the groups of tiles of the innermost loop: first come the first ones of all that
+    the other indices number. So tasks that wait for different rows, and share the other operand of a matmul, go on
+    together."""
+    scratch = Block()
+    tiles, others = (
+        append(scratch, constant(number), fetch.read.location) for number in (fetch.group, fetch.group - 1)
+    )
+    count = copy_value(scratch, iterations_of(fetch.again[-1]), known)
+    most = append(scratch, arith.AddiOp(count, others.result), fetch.read.location)
+    groups = append(scratch, arith.DivSIOp(most.result, tiles.result), fetch.read.location)
+    for op in list(scratch.ops):
+        op.detach()
+        before(tasks, [op])
+    tasks.operands = [groups.result, *tasks.counts]
+    tasks.body.block.insert_arg(IndexType(), 0)
+
+
+def _in_group(body: Block, fetch: Fetch, known: Known) -> Block:
+    """A loop over the tiles of the group that the first index of the tasks numbers."""
+    variable, location = fetch.again[-1], fetch.read.location
+    inner = Block(arg_types=[IndexType()])
+    zero, one, tiles = constant(0), constant(1), constant(fetch.group)
+    for op in (zero, one, tiles):
+        append(body, op, location)
+    first = append(body, arith.MuliOp(body.args[0], tiles.result), location)
+    left = append(body, arith.SubiOp(copy_value(body, iterations_of(variable), known), first.result), location)
+    some = append(body, arith.MinSIOp(left.result, tiles.result), location)
+    append(body, scf.ForOp(zero.result, some.result, one.result, [], inner), location)
+    known[variable] = append(inner, arith.AddiOp(first.result, inner.args[0]), location).result
+    return inner
 
 
 def _unless_local(body: Block, fetch: Fetch, known: Known) -> Block:
@@ -192,9 +230,12 @@ def _announce(
     rank, one = RankOp(), constant(1)
     ops += (rank, one)
     if fetch.group and fetch.again:
-        tiles = constant(fetch.group)
-        number = arith.DivSIOp(known[fetch.again[-1]], tiles.result)
-        ops += (tiles, number)
-        indices.append(number.result)
+        if fetch.by_group:
+            indices.append(block.args[0])
+        else:
+            tiles = constant(fetch.group)
+            number = arith.DivSIOp(known[fetch.again[-1]], tiles.result)
+            ops += (tiles, number)
+            indices.append(number.result)
     for op in (*ops, how(fetch.first.ready, indices, rank, one)):
         append(block, op, fetch.read.location)

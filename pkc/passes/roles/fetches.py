@@ -98,6 +98,11 @@ class Fetch:
         number = self.first.group
         return 0 if number is None else number.value.data
 
+    @property
+    def by_group(self) -> bool:
+        """Whether one CTA fetches all tiles of a group, and others those of other groups."""
+        return bool(self.group and self.again) and self.again[-1] not in self.spread
+
     @cached_property
     def ring(self) -> Push | None:
         """One loop over all blocks, if tiles are read in a loop over ranks and one over each rank's blocks."""

@@ -29,8 +29,8 @@ class OrderTasks(KernelPass):
     With `local_first` a rank begins with the local shard of the dimension and goes on with the next rank's, so that
     what comes from others has time to arrive. With `local_last` it goes round the shards, one block of each at a time,
     the next rank's first and the local one last. So no two ranks send to the same owner at once, and of a sum an owner
-    has all contributions to its first blocks early and adds them while the rest is computed. Both are bijections of the tasks,
-    whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
+    has all contributions to its first blocks early and adds them while the rest is computed. Both are bijections of
+    the tasks, whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
     they read; so are tasks with more, if what they read is shared along both of the last two. Tasks in tasks have bands

@@ -31,7 +31,9 @@ class PlanFetch(KernelPass):
     - `spread`: iterations of the loops that fetch tiles are shared out among CTAs. So the first tiles do not wait
       for one CTA that copies them all, and all CTAs have as much to copy;
     - `group`: of a row of tiles as many are awaited at once, in the loop that uses them, as the target says (128 KB,
-      at least eight tiles). If a row were awaited as a whole, its first MMA would be idle until all of it has arrived;
+      at least eight tiles). If a row were awaited as a whole, its first MMA would be idle until all of it has arrived.
+      With `group` and no `spread` one CTA fetches all tiles of a group, and CTAs share out groups: of lists whose
+      lengths are read from arrays, which have other numbers of tiles in each launch;
     - `visited`: where tasks skip tiles, and those of each rank others, what none of a rank visits is not fetched.
 
     Before:
@@ -59,7 +61,7 @@ class PlanFetch(KernelPass):
         local = not missed
         if planned(fetch.read) != "copy_engine":
             spread, missed = _spread(fetch)
-            if missed:
+            if missed and not _shares_groups(fetch, spread):
                 rest = "only the outer loops of copies" if spread else "copies"
                 are = "are spread over CTAs" if spread else "are not spread over CTAs"
                 remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {missed}")
@@ -116,6 +118,13 @@ def _spread(fetch: Fetch) -> tuple[int, str]:
     return len(fetch.inner), ""
 
 
+def _shares_groups(fetch: Fetch, spread: int) -> bool:
+    """Whether CTAs share out groups of tiles, each of which one of them announces: of lists that arrays give their
+    lengths, whose counters do not get the same number of signals in each launch."""
+    again = fetch.again
+    return spread == 0 and len(again) == 1 and again == fetch.inner and from_zero(again[0])
+
+
 def _depends(count: SSAValue, indices: list[SSAValue]) -> bool:
     return not sources([count]).isdisjoint(indices)
 
@@ -127,7 +136,7 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
         return 0, ""  # a task has one tile
     if planned(fetch.read) == "copy_engine":
         return 0, f"a copy engine brings {'all tiles of a counter' if again else 'each'} in one copy"
-    if spread < len(fetch.inner):
+    if spread < len(fetch.inner) and not _shares_groups(fetch, spread):
         return 0, "one CTA fetches all tiles of a counter's last loops" if spread else "one CTA fetches them"
     place = grouped_place(fetch)
     if place is None:

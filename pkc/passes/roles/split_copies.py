@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.types import TileType
@@ -23,8 +24,8 @@ from pkc.targets.target import target_of
 
 
 class SplitCopies(KernelPass):
-    """Split a communicator whose loads are only stored into two roles, one that loads and one that stores, joined by a
-    channel.
+    """Split a communicator whose loads and gathers are only stored into two roles, one that loads and one that stores,
+    joined by a channel.
 
     A tile cannot go from memory to memory but through shared memory. If the communicator has separate SMs, the
     channel has as many stages as the target says (twelve), or as there is room for. Beside roles that compute, which
@@ -66,10 +67,12 @@ class SplitCopies(KernelPass):
 
 
 def _only_copies(role_op: RoleOp) -> bool:
-    """Whether a role loads every tile that it has, and only stores it; packets its threads unpack."""
+    """Whether a role loads every tile that it has, and only stores it, but for tables, which name rows to load; packets
+    its threads unpack."""
     makers = [op for op in role_op.walk() if any(isinstance(result.type, TileType) for result in op.results)]
-    stored = all(isinstance(use.operation, StoreOp) for op in makers for result in op.results for use in result.uses)
-    return bool(makers) and stored and all(isinstance(op, LoadOp) and not packed(op) for op in makers)
+    users = [use.operation for op in makers for result in op.results for use in result.uses]
+    passed_on = all(isinstance(user, StoreOp | GatherOp) for user in users)
+    return bool(makers) and passed_on and all(isinstance(op, LoadOp | GatherOp) and not packed(op) for op in makers)
 
 
 def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
@@ -132,6 +135,6 @@ def _split(kernel: KernelOp, role_op: RoleOp, found: list[RoleValue], stages: in
 
 def _side(op: Operation) -> Role | None:
     """Loads and the waits before them on one side, stores and signals on the other."""
-    if isinstance(op, LoadOp | WaitOp):
+    if isinstance(op, LoadOp | GatherOp | WaitOp):
         return Role.Loader
     return None if not op.operands or op.results or op.regions else Role.Storer
