@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, SSAValue
@@ -11,7 +11,7 @@ from xdsl.ir import Block, SSAValue
 from pkc.dialect.counters import Order
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
-from pkc.dialect.types import TileType
+from pkc.dialect.types import RANKS, TileType
 from pkc.passes.analysis.row_lanes import Lanes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.blocks import Dimensions, Placed
@@ -217,6 +217,16 @@ def first_warp(role: WarpRole) -> AbstractContextManager[object]:
     if role.threads.one or role.threads.warps == 1:
         return nullcontext()
     return role.emit.when(role.emit.compare("eq", role.threads.warp, role.threads.first))
+
+
+@contextmanager
+def round_the_ranks(role: WarpRole) -> Iterator[SSAValue]:
+    """A loop over all ranks, in which neighbouring ranks and CTAs begin with different ones: all have as much to
+    receive at any time, so that no link is idle while another one has a queue."""
+    emit, ranks = role.emit, role.dims.extent(RANKS)
+    first = emit.plus(emit.plus(role.rank, 1), role.launch.cta_of[role.group])
+    with emit.loop(0, ranks) as step:
+        yield emit.modulo(emit.plus(first, step), ranks)
 
 
 def warpgroup(role: WarpRole) -> SSAValue:

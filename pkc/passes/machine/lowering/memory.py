@@ -15,10 +15,10 @@ from pkc.dialect.by_table import AddByTableOp, GatherOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import FLOATS, RANKS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
+from pkc.dialect.types import FLOATS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, spread
-from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.machine.lowering.context import WarpRole, round_the_ranks
 from pkc.passes.machine.lowering.fragments import PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tma import Access, copies, in_one_shard, placed
@@ -177,7 +177,7 @@ def on_each_copy(role: WarpRole, op: Writing, write: Callable[[SSAValue | None],
     if not copies(op):
         write(None if op.rank is None else role.known[op.rank])
         return
-    with role.emit.loop(0, role.dims.extent(RANKS)) as rank:
+    with round_the_ranks(role) as rank:
         write(rank)
 
 

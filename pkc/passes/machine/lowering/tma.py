@@ -19,11 +19,11 @@ from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import CACHE, pieces
-from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType, dtype_bytes
+from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
-from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
+from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread, round_the_ranks
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.targets.arch import Tuning
@@ -118,13 +118,7 @@ def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     tile = staged(role, op)
     emit, what = role.emit, "store" if isinstance(op, StoreOp) else "add"
     with first_thread(role):
-        if copies(op):
-            ranks = role.dims.extent(RANKS)
-            with emit.loop(0, ranks) as step:
-                peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), step), ranks)
-                _move(role, op, tile.address, what, None, peer)
-        else:
-            _move(role, op, tile.address, what, None)
+        _move(role, op, tile.address, what, None)
         if pieces(op) is None:
             emit.do("bulk_commit")
 
@@ -198,16 +192,16 @@ def _move(
     address: SSAValue,
     what: str,
     barrier: SSAValue | None,
-    peer: SSAValue | None = None,
 ) -> None:
-    """Copy a tile between its stage and an array, on `peer` if it has no shards, box by box."""
+    """Copy a tile between its stage and an array, box by box: each to all ranks before the next, if all get it."""
     emit, kind = role.emit, op.array.type
     places, split = in_one_shard(role, op)
     boxes = _divided(op, places, split, emit.target)
     layout, parts = boxes.layout, boxes.parts
     outer, last = _shard(role, places, split)
-    if isinstance(kind, PGLType) and kind.shard_dim is None:
-        outer.append(peer if peer is not None else role.known[op.rank] if op.rank is not None else role.rank)
+    to_all = not isinstance(op, LoadOp) and copies(op)
+    if isinstance(kind, PGLType) and kind.shard_dim is None and not to_all:
+        outer.append(role.rank if op.rank is None else role.known[op.rank])
     tensor_map, inner = _tensor_map(role, op, boxes, last), layout.rows // boxes.extent
     columns, narrow = _last_panel(role, op, boxes), tensor_map
     if columns:
@@ -219,21 +213,30 @@ def _move(
         short = _tensor_map(role, op, replace(boxes, sizes=sizes), last)
 
     def start(box: SSAValue, panel: int, row: SSAValue | int, offsets: Mapping[int, SSAValue | int]) -> None:
-        coordinates: list[SSAValue] = []
+        inside: list[SSAValue] = []
         for position, place in reversed(list(enumerate(places))):
             begin = place.local if position == split else role.dims.position(place)
             if position == len(places) - 1:
                 begin = emit.plus(begin, panel * layout.columns) if parts is None else emit.const(0)
             if position in offsets:
                 begin = emit.plus(begin, offsets[position])
-            coordinates.append(begin)
-        coordinates += outer
+            inside.append(begin)
+        behind: list[SSAValue] = []
         if parts is not None:
-            coordinates.append(emit.over(role.dims.position(places[-1]), parts))
+            behind.append(emit.over(role.dims.position(places[-1]), parts))
         below = emit.times(row, layout.width) if isinstance(row, SSAValue) else row * layout.width
         target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
-        arguments = [target, box, *([barrier] if barrier is not None else []), *coordinates]
-        emit.do(f"tma_{what}_{len(coordinates)}d{hint(op)}", *arguments)
+        first = [target, box, *([barrier] if barrier is not None else [])]
+
+        def start_on(*ranks: SSAValue) -> None:
+            coordinates = [*inside, *outer, *ranks, *behind]
+            emit.do(f"tma_{what}_{len(coordinates)}d{hint(op)}", *first, *coordinates)
+
+        if not to_all:
+            start_on()
+            return
+        with round_the_ranks(role) as rank:
+            start_on(rank)
 
     def move(panel: int, first: SSAValue | int) -> None:
         begin = emit.times(first, inner) if isinstance(first, SSAValue) else first * inner

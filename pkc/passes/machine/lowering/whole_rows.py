@@ -7,10 +7,10 @@ from xdsl.ir import SSAValue
 from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import RANKS, TileType
+from pkc.dialect.types import TileType
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import tma
-from pkc.passes.machine.lowering.context import WarpRole, first_thread
+from pkc.passes.machine.lowering.context import WarpRole, first_thread, round_the_ranks
 from pkc.passes.machine.lowering.memory import Element, Elements, LocalOrRemote
 
 
@@ -42,7 +42,7 @@ def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
 
     with first_thread(role):
         if tma.copies(op):
-            with emit.loop(0, role.dims.extent(RANKS)) as rank:
+            with round_the_ranks(role) as rank:
                 move(rank)
         else:
             move(None)
