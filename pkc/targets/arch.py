@@ -260,6 +260,8 @@ class Tuning:
     """Tiles from other GPUs that an SM has in flight if it only communicates."""
     copied_bytes: int
     """Bytes of such tiles that an SM has in flight, at least one tile, if it also computes."""
+    copied_piece: int
+    """Bytes of the pieces in which rows that tables name come there."""
     stores: int
     """Iterations of a communicator whose stores are in flight."""
     read_stages: int

@@ -494,13 +494,14 @@ pk.kernel @all(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedule
 
 // -----
 
-// A store to a replicated array goes to every rank, beginning with the next one.
+// A store to a replicated array goes to every rank, in CTA 0 beginning with the next one, in CTA 1 with the one after.
 // CHECK-LABEL: pk.kernel @spread
 // CHECK: pk.comment "storer
 // CHECK: %[[RANKS:.*]] = pk.dim "ranks"
+// CHECK: %[[NEXT:.*]] = arith.addi %rank
+// CHECK-NEXT: %[[FIRST:.*]] = arith.addi %[[NEXT]], %cta
 // CHECK: scf.for %[[STEP:.*]] = %{{.*}} to %[[RANKS]]
-// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %rank
-// CHECK-NEXT: %[[LATER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
+// CHECK-NEXT: %[[LATER:.*]] = arith.addi %[[FIRST]], %[[STEP]]
 // CHECK-NEXT: %[[PEER:.*]] = arith.remsi %[[LATER]], %[[RANKS]]
 // CHECK: pk.instruction "tma_store_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PEER]])
 // CHECK: pk.instruction "bulk_commit"

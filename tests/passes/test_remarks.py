@@ -459,6 +459,7 @@ ELSEWHERE = {
     "pk-split-rows": "split_rows.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
+    "pk-piece-gathers": "piece_gathers.mlir",
     "pk-wrap-statements": "test_wrap_statements.py",
     "pk-pipeline-mma": "pipeline_mma.mlir",
     "pk-overlap-mma": "overlap_mma.mlir",

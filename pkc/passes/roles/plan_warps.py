@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -333,6 +334,14 @@ def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
     return target.registers.reaching + target.registers.dimension * (max(0, dims - 2) + far)
 
 
+def _rows_at_once(plan: WarpPlan) -> int:
+    """Of how many rows each of a role's threads keeps the address: of all that a loop copies."""
+    rows: Counter[object] = Counter()
+    for op in copied_rows(plan.role):
+        rows[op.parent] += rows_of_a_thread(op, plan.warps)
+    return max(rows.values())
+
+
 def _reaches(op: Operation) -> bool:
     """Whether an operation needs the rank, an array that ranks share, or a counter."""
     return isinstance(op, RankOp) or any(isinstance(value.type, PGLType | SignalType) for value in op.operands)
@@ -351,7 +360,7 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
     computing = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
     several = any(adds(plan.role) or gathers(plan.role) for plan in shared)
     few = target.registers.adding if several else _moving(shared, target)
-    kept = max((rows_of_a_thread(op, plan.warps) for plan in shared for op in copied_rows(plan.role)), default=None)
+    kept = max((_rows_at_once(plan) for plan in shared if copied_rows(plan.role)), default=None)
     if kept is not None:
         sets = max(sum(isinstance(op, TasksOp) and not op.encloses_tasks for op in plan.role.walk()) for plan in shared)
         few = max(few, (target.registers.copying + 2 * kept + target.registers.dimension * (sets - 1)) // 8 * 8)

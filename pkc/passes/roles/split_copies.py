@@ -107,10 +107,13 @@ def _stages(kernel: KernelOp, found: Iterable[list[RoleValue]]) -> int:
 
 
 def _remark(passed: Mapping[RoleOp, Sequence[RoleValue]]) -> None:
-    """Say of communicators beside roles that compute that only one of their tiles is in flight at a time."""
+    """Say of communicators beside roles that compute that only one of their tiles is in flight at a time; of pieces of
+    a tile several are."""
     for found in passed.values():
         for one in found:
             target = target_of(one.made[0])
+            if target.stage_bytes(one.type) <= target.tuning.copied_piece:
+                continue
             beside = f"copies beside tasks have {target.tuning.copied_bytes}; `comm_sms` leaves room for more"
             reason = f"it has {target.stage_bytes(one.type)} bytes, and {beside}"
             missed(SplitCopies.name, one.made[0], f"one tile at a time is in flight in each SM: {reason}")

@@ -120,6 +120,8 @@ TUNING = Tuning(
     copies=12,
     # A tile of 128 x 64, or some smaller ones.
     copied_bytes=16 * 1024,
+    # Rows of other GPUs take some microseconds to come, and are stored when they are there.
+    copied_piece=2 * 1024,
     # At 40 GB/s for each SM a tile of 16 KB takes 0.4 us, a store 1 us.
     stores=3,
     # Reading a stage takes as long as filling it.

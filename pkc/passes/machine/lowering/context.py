@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -220,7 +220,7 @@ def first_warp(role: WarpRole) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def round_the_ranks(role: WarpRole) -> Iterator[SSAValue]:
+def round_the_ranks(role: WarpRole) -> Generator[SSAValue]:
     """A loop over all ranks, in which neighbouring ranks and CTAs begin with different ones: all have as much to
     receive at any time, so that no link is idle while another one has a queue."""
     emit, ranks = role.emit, role.dims.extent(RANKS)
