@@ -227,6 +227,9 @@ class Threads:
     """Iterations of a loop there whose loads are in flight at once."""
     loads: int
     """Chunks that it loads, on their way to shared memory, before it waits for the first of them."""
+    copies: int
+    """Chunks of rows of a table whose addresses it has looked up before it starts to copy the first of them, a power of
+    two: where the next ones are it has not to wait for."""
     table_loads: int
     """Loads of 16 bytes of a table that it has in flight."""
     slots: int

@@ -179,6 +179,8 @@ THREADS = Threads(
     chunks=8,
     iterations=4,
     loads=4,
+    # The combine of moe_mlp took 1.2 ms on 4 H100 with four, of which 0.6 are those of the link.
+    copies=16,
     table_loads=8,
     slots=4,
     slot_chunks=4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
@@ -100,6 +100,9 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     at_once = emit.target.threads.loads
     if isinstance(op, GatherOp) and op.result in role.ahead:
         at_once = rows_of_a_thread(op, role.threads.warps)
+    elif isinstance(op, GatherOp) and moves_async(op):
+        chunks = prod(kind.shape) * size // CHUNK
+        at_once = gcd(emit.target.threads.copies, max(1, chunks // role.threads.count))
     _by_chunks(role, op, kind, places, move, at_once)
 
 
