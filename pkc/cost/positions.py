@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.cost.lists import mean_count
 from pkc.cost.records import UnknownWorkError
 from pkc.dialect import blocks
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.positions import RANK, Sizes
+from pkc.dialect.program import TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, Dim
+from pkc.passes.analysis.dependence import sources
 from pkc.semantics.evaluate import Evaluator
 
 _LOOKED_AT = 64
@@ -61,6 +64,8 @@ class Placed(Evaluator):
         if op.start is not None or op.stop is not None:
             first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
             covered = max(0, min(last, extent) - max(first, 0))
+            if self._is_unknown(op.stop) and (lists := self._lists(op)) > 1:
+                covered = min(covered, extent // lists)  # they lie behind each other
             if self._ranks == 1 and any(map(self._is_unknown, (op.start, op.stop))):
                 return mean_count(covered, size), covered / 2, covered
             return blocks.count(0, covered, size), covered, covered
@@ -70,6 +75,19 @@ class Placed(Evaluator):
         if op.sharded is not None:
             return blocks.sharded_count(extent, self._ranks, size), extent, length
         return blocks.count(0, extent, size), extent, extent
+
+    def _lists(self, op: BlockOp | BlockCountOp) -> int:
+        """How many lists of a dimension there are, if each task around begins another one."""
+        found = sources((op.start,) if op.start is not None else ())
+        tasks = {value.owner.parent_op(): value.owner for value in found if isinstance(value.owner, Block)}
+        counts = [
+            count
+            for around, body in tasks.items()
+            if isinstance(around, TasksOp)
+            for index, count in zip(body.args, around.counts, strict=True)
+            if index in found
+        ]
+        return int(prod(self._value(count) for count in counts))
 
     def _bound(self, value: SSAValue | None, otherwise: int) -> int:
         """The bound of a list; that of the dimension if the list has none, or only the running kernel knows it."""
