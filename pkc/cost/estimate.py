@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from pkc.cost import flow, stream
+from pkc.cost import fetching, flow, stream
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
-from pkc.dialect.words import JOINED
 from pkc.targets.target import Target
 
 _ELEMENT = 2
@@ -116,7 +115,7 @@ class _Estimator:
         # What comes in packets is awaited where it is used; entry and exit are awaited meanwhile.
         whole = rates.launch + busy + (communicates and not self._in_packets()) * 4 * rates.signal
         link = max(one.link for one in found)
-        whole = max(whole, self._enqueueing())
+        whole = max(whole, fetching.enqueued(work, self._ranks, rates))
         stages = min(one.stages for one in found)
         # Streams were measured behind one another: what is compared has what a launch then takes.
         launch = rates.launch - longest.streamed * rates.launch_behind
@@ -177,12 +176,13 @@ class _Estimator:
         main = max(main + active / phase.tasks * link, task + link)
         if self._work.fetched:
             begins = 2 * rates.signal + rates.copy
-            ready = begins + self._fetching()
-            main += self._fetch_stores(main)
+            fetches = fetching.takes(self._work, self._sms, self._separate, rates)
+            ready = begins + fetches
+            main += fetching.costs_tasks(self._work, main, fetches, self._separate, rates)
             # Of small tiles more are awaited at once, but these arrive together.
             last = self._target.tuning.awaited_tiles * self._longest_iteration(phase)
             if any(operand.as_a_whole for operand in self._work.fetched):
-                main += self._fetching()
+                main += fetches
             main = max(main + (begins if rounds == 1 else 0.0), ready + last)
             link = max(link, ready)
         return replace(whole, total=main + self._adding(phase), link=link)
@@ -376,29 +376,3 @@ class _Estimator:
         target = self._target
         warps = target.tuning.carriers if self._work.multiplies else target.arch.consumers * target.arch.warpgroup
         return warps * self._rates.receive_bytes
-
-    def _fetching(self) -> float:
-        """Nanoseconds to fetch remote operands: by the link, and by each SM one tile at a time, or by a copy engine one
-        copy after the other."""
-        fetched, rates = self._work.fetched, self._rates
-        link = sum(operand.bytes for operand in fetched) / rates.link_bytes
-        by_sms = [operand for operand in fetched if not operand.copies]
-        if self._separate:
-            copied = sum(operand.tiles * operand.stage_bytes for operand in by_sms) / self._separate / rates.fetch_bytes
-        else:
-            copied = sum(-(-operand.tiles // self._sms) * rates.copy for operand in by_sms)
-        return max(link + sum(operand.copies for operand in fetched) * rates.engine_copy, copied)
-
-    def _fetch_stores(self, main: float) -> float:
-        """Nanoseconds that tasks of `main` nanoseconds lose because SMs also store what they fetch."""
-        if self._separate or all(operand.copies for operand in self._work.fetched):
-            return 0.0
-        rows = sum(operand.tiles * operand.stage_bytes for operand in self._work.fetched if operand.by_rows)
-        if rows:
-            return rows / self._rates.rows_beside
-        return self._rates.while_fetching * min(main, self._fetching())
-
-    def _enqueueing(self) -> float:
-        """Nanoseconds of the host to enqueue the copies of all ranks, which one process may drive."""
-        copies = sum(operand.copies for operand in self._work.fetched)
-        return 2 * copies / JOINED * self._ranks * self._rates.enqueue

@@ -28,7 +28,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import BlockType, Layout, PGLType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.program_slices import iterations_of
-from pkc.passes.roles.fetches import can_fetch
+from pkc.passes.roles.fetches import comes_by_lists
 from pkc.passes.roles.remote_accesses import array_name, idle_tasks, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.targets.arch import Rate
@@ -243,7 +243,7 @@ class _Counter(Placed):
         kind, tile = array_type(op.array), tile_type(op.result)
         layout, data = self._target.shared_layout(tile), prod(tile.shape) * dtype_bytes(tile.element_type)
         name, iteration = array_name(op.array), self._iteration
-        if planned(op) == "inter_sm" and can_fetch(op):
+        if comes_by_lists(op):
             self._gather_ahead(op, name, layout.bytes, data)
             return
         # Beside communicators there is room for one warp.

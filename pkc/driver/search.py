@@ -43,7 +43,7 @@ from pkc.driver.planned_candidates import (
 from pkc.frontend import tree
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.roles.fetches import can_fetch
+from pkc.passes.roles.fetches import comes_by_lists
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_packets import PACKETS
 from pkc.passes.roles.plan_warps import comm_sms
@@ -332,7 +332,7 @@ def _reads_ahead(kernel: KernelOp) -> bool:
 
 def _gathers_ahead(kernel: KernelOp) -> bool:
     """Whether rows that tables name are fetched before their use, list by list."""
-    return any(isinstance(op, GatherOp) and planned(op) == "inter_sm" and can_fetch(op) for op in kernel.walk())
+    return any(map(comes_by_lists, kernel.walk()))
 
 
 def _fetches(kernel: KernelOp) -> bool:

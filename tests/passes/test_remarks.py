@@ -66,7 +66,7 @@ kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, P, N]):
             "overlap=inter_sm",
             4,
             "pk.gather: a row of `X` crosses the link for each table: each comes before it is used;"
-            " `overlap=copy_engine` brings every row once, before all tasks",
+            " `overlap=copy_engine` fetches every row once, before all tasks",
         ),
     ],
     "pk-fuse-phases": [

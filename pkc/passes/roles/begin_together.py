@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp
@@ -12,9 +12,10 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import AnyMmaOp
 from pkc.passes.analysis.dependence import ancestors, role_around, sources
-from pkc.passes.build import append, before, computes, constant
+from pkc.passes.build import before, computes
+from pkc.passes.integers import Integers
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.program_slices import Known, can_copy, copy_value
+from pkc.passes.program_slices import Known, can_copy
 from pkc.remarks import missed
 
 
@@ -88,57 +89,36 @@ def _loops(wait: WaitOp) -> dict[SSAValue, SSAValue]:
 def _begin(tasks: TasksOp, wait: WaitOp) -> None:
     """Wait before the tasks for the last counter that first tasks of the CTAs await."""
     inner = next(parent for parent in ancestors(wait) if isinstance(parent, TasksOp))
-    ahead = Block()
-    zero, one, none = (_made(ahead, tasks, constant(number)) for number in (0, 1, -1))
-    ctas = _made(ahead, tasks, CtasOp(RoleAttr(Role.Consumer)))
-    lists = _made(ahead, tasks, arith.MinSIOp(tasks.counts[0], _most(ahead, tasks, inner, ctas)))
-    body = Block(arg_types=[IndexType()] * 3)
-    found = scf.ForOp(zero, lists, one, [none, zero], Region(body))
-    append(ahead, found, wait.location)
-    number, last, passed = body.args
-    every = _product(body, tasks, inner, {tasks.body.block.args[0]: number})
-    some = _made(body, tasks, arith.CmpiOp(every, zero, "sgt"))
-    early = _made(body, tasks, arith.CmpiOp(passed, ctas, "slt"))
-    takes = _made(body, tasks, arith.AndIOp(some, early))
-    now = _made(body, tasks, arith.SelectOp(takes, number, last))
-    append(body, scf.YieldOp(now, _made(body, tasks, arith.AddiOp(passed, every))), wait.location)
-    final = found.results[0]
-    any_at_all = _made(ahead, tasks, arith.CmpiOp(final, zero, "sge"))
-    branch = Block()
-    append(ahead, scf.IfOp(any_at_all, [], Region(branch), Region()), wait.location)
-    known: Known = Known({tasks.body.block.args[0]: final})
+    ahead = Integers(tasks)
+    zero, one, none = map(ahead.number, (0, 1, -1))
+    ctas = ahead.made(CtasOp(RoleAttr(Role.Consumer)))
+    lists = ahead.least(tasks.counts[0], _most(ahead, inner, ctas))
+    last = ahead.made(scf.ForOp(zero, lists, one, [none, zero], _last_to_begin(tasks, inner, ctas)))
+    there = scf.IfOp(ahead.compare("sge", last, zero), [], Region(Block([end := scf.YieldOp()])), Region())
+    before(tasks, [there])
+    end.location = wait.location
+    branch, known = Integers(end), Known({tasks.body.block.args[0]: last})
     ends = dict(zip(inner.body.block.args, inner.counts, strict=True))
-    for variable, end in (*ends.items(), *_loops(wait).items()):
-        known[variable] = _made(branch, tasks, arith.SubiOp(copy_value(branch, end, known), one))
-    places = [copy_value(branch, index, known) for index in wait.indices]
-    append(branch, WaitOp(wait.signal, places, copy_value(branch, wait.count, known)), wait.location)
-    append(branch, scf.YieldOp(), wait.location)
-    for op in list(ahead.ops):
-        op.detach()
-        location = op.location
-        before(tasks, [op])
-        op.location = location
+    for variable, stop in (*ends.items(), *_loops(wait).items()):
+        known[variable] = branch.minus(branch.copied(stop, known), branch.number(1))
+    places = [branch.copied(index, known) for index in wait.indices]
+    before(end, [WaitOp(wait.signal, places, branch.copied(wait.count, known))])
 
 
-def _most(block: Block, tasks: TasksOp, inner: TasksOp, ctas: SSAValue) -> SSAValue:
+def _last_to_begin(tasks: TasksOp, inner: TasksOp, ctas: SSAValue) -> Region:
+    """A loop over lists that carries the last one with tasks that begins before each CTA has one; -1 if none does."""
+    body = Block([end := scf.YieldOp()], arg_types=[IndexType()] * 3)
+    end.location = tasks.location
+    number, last, passed = body.args
+    build, known = Integers(end), Known({tasks.body.block.args[0]: number})
+    every = build.product([build.copied(count, known) for count in inner.counts])
+    takes = build.both(build.compare("sgt", every, build.number(0)), build.compare("slt", passed, ctas))
+    end.operands = [build.chosen(takes, number, last), build.plus(passed, every)]
+    return Region(body)
+
+
+def _most(build: Integers, inner: TasksOp, ctas: SSAValue) -> SSAValue:
     """The most lists that the first tasks of the CTAs are in: one that has tasks has a task for each column."""
-    counts = [count for count in inner.counts if can_copy([count], ())]
-    columns = _made(block, tasks, constant(1))
-    for count in counts:
-        columns = _made(block, tasks, arith.MuliOp(columns, copy_value(block, count, Known())))
-    one = _made(block, tasks, constant(1))
-    columns = _made(block, tasks, arith.MaxSIOp(columns, one))
-    rounded = _made(block, tasks, arith.AddiOp(ctas, _made(block, tasks, arith.SubiOp(columns, one))))
-    return _made(block, tasks, arith.DivSIOp(rounded, columns))
-
-
-def _product(block: Block, tasks: TasksOp, inner: TasksOp, given: dict[SSAValue, SSAValue]) -> SSAValue:
-    """How many tasks a list has."""
-    known, product = Known(given), _made(block, tasks, constant(1))
-    for count in inner.counts:
-        product = _made(block, tasks, arith.MuliOp(product, copy_value(block, count, known)))
-    return product
-
-
-def _made(block: Block, tasks: TasksOp, op: Operation) -> SSAValue:
-    return append(block, op, tasks.location).results[0]
+    one, columns = build.number(1), [count for count in inner.counts if can_copy([count], ())]
+    each = build.most(build.product([build.copied(count, Known()) for count in columns]), one)
+    return build.over(build.plus(ctas, build.minus(each, one)), each)

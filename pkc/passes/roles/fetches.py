@@ -198,6 +198,11 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
     return True
 
 
+def comes_by_lists(op: Operation) -> bool:
+    """Whether communicators fetch the rows that a table names, one list after the other as tasks use them."""
+    return isinstance(op, GatherOp) and planned(op) == "inter_sm" and can_fetch(op)
+
+
 def buffer_of(read: Read) -> tuple[PrivateType, tuple[SSAValue, ...]]:
     """The type of the receive buffer, and the indices at which the tile of `read` lies in it."""
     kind = array_type(read.array)

@@ -15,12 +15,13 @@ from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimO
 from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
 from pkc.dialect.program import COMM_SMS, KernelOp, TasksOp
 from pkc.dialect.tile import AnyMmaOp, block_type, tile_type
-from pkc.dialect.types import BlockType, Dim
+from pkc.dialect.types import BlockType
 from pkc.location import describe
 from pkc.passes.analysis.dependence import role_around, sources
-from pkc.passes.build import before, computes, constant
+from pkc.passes.build import before, computes
+from pkc.passes.integers import Integers
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.program_slices import can_copy, copy_value
+from pkc.passes.program_slices import can_copy
 from pkc.passes.roles.fetches import await_before
 from pkc.passes.roles.order_tasks import OrderExplanation
 from pkc.passes.roles.plan_overlap import ORDER
@@ -173,19 +174,17 @@ class _Lists:
 
     def order(self) -> None:
         tasks, inner = self._tasks, self._inner
-        numbers, outside = list(self._index.uses), _Builder(tasks)
+        numbers, outside = list(self._index.uses), Integers(tasks)
         ranks, rank, one = outside.made(DimOp("ranks")), outside.made(RankOp()), outside.number(1)
-        columns = outside.made(arith.MaxSIOp(self._columns(outside), one))
+        columns = outside.most(self._columns(outside), one)
         wanted = outside.times(self._foreign_blocks(outside, ranks), outside.number(self._tuning.arrival_columns))
-        total: SSAValue = tasks.counts[0]
-        for count in tasks.counts[1:]:
-            total = outside.times(total, count)
+        total = outside.product(tasks.counts)
         enough = self._tuning.leading_blocks
         most = outside.over(wanted, outside.times(columns, outside.number(enough)))
-        leaders = outside.made(arith.MinSIOp(total, most))
+        leaders = outside.least(total, most)
 
         number, in_first = self._number_lists(outside.plus(leaders, total), leaders)
-        build = _Builder(inner)
+        build = Integers(inner)
         zero = build.number(0)
         share, leading = self._share(build, ranks, rank, number, most)
         begin = build.chosen(in_first, zero, leading)
@@ -195,7 +194,7 @@ class _Lists:
 
         first = inner.body.block.first_op
         assert first is not None
-        inside = _Builder(first)
+        inside = Integers(first)
         at = inside.made(RotateOp(inside.plus(self._index, begin), share, self._blocks))
         for use in numbers:
             use.operation.operands[use.index] = at
@@ -211,7 +210,7 @@ class _Lists:
         every.name_hint = "list"
         first = tasks.body.block.first_op
         assert first is not None
-        build = _Builder(first)
+        build = Integers(first)
         in_first = build.compare("slt", every, leaders)
         number = build.chosen(in_first, every, build.minus(every, leaders))
         rest = number
@@ -225,27 +224,21 @@ class _Lists:
             tasks.body.block.erase_arg(indices[at])
         return number, in_first
 
-    def _columns(self, build: _Builder) -> SSAValue:
+    def _columns(self, build: Integers) -> SSAValue:
         """How many columns the matmuls of a row of a list have together."""
         matmuls = [op for op in self._inner.walk() if isinstance(op, AnyMmaOp)]
         columns = build.number(sum(tile_type(op.result).shape[-1] for op in matmuls))
-        scratch = Block()
-        counts = [copy_value(scratch, count, {}) for count in _other_counts(self._inner, self._index)]
-        for op in list(scratch.ops):
-            op.detach()
-            build.made(op)
-        for count in counts:
-            columns = build.times(columns, count)
-        return columns
+        counts = (build.copied(count, {}) for count in _other_counts(self._inner, self._index))
+        return build.product([columns, *counts])
 
-    def _foreign_blocks(self, build: _Builder, ranks: SSAValue) -> SSAValue:
+    def _foreign_blocks(self, build: Integers, ranks: SSAValue) -> SSAValue:
         """How many rows come from other ranks, in blocks of a gathered tile."""
         kind = _rows_of(self._gathers[0])
         each = build.made(BlockCountOp(kind, shard=build.number(0), sharded=True))
         return build.times(build.minus(ranks, build.number(1)), each)
 
     def _share(
-        self, build: _Builder, ranks: SSAValue, rank: SSAValue, number: SSAValue, most: SSAValue
+        self, build: Integers, ranks: SSAValue, rank: SSAValue, number: SSAValue, most: SSAValue
     ) -> tuple[SSAValue, SSAValue]:
         """The first block of a list that comes in the first round, and how many do: of lists as long as this one as
         many as `most` of the shortest have."""
@@ -260,7 +253,7 @@ class _Lists:
         looked, others = scf.YieldOp(zero), scf.YieldOp(zero)
         branch = scf.IfOp(early, [IndexType()], Region(Block([looked])), Region(Block([others])))
         looked.location = others.location = self._inner.location
-        looks = _Builder(looked)
+        looks = Integers(looked)
         beyond = looks.minus(own, one)
         leads = self._is_own(looks, ranks, rank, looks.plus(begin, beyond), of_end=True)
         for part in range(_PARTS):
@@ -269,7 +262,7 @@ class _Lists:
         looked.operands = [looks.chosen(leads, own, zero)]
         return begin, build.made(branch)
 
-    def _is_own(self, build: _Builder, ranks: SSAValue, rank: SSAValue, number: SSAValue, *, of_end: bool) -> SSAValue:
+    def _is_own(self, build: Integers, ranks: SSAValue, rank: SSAValue, number: SSAValue, *, of_end: bool) -> SSAValue:
         """Whether the first or the last row that a block of a table names is this rank's."""
         gather = self._gathers[0]
         table = gather.rows.owner
@@ -282,9 +275,9 @@ class _Lists:
                 place = build.made(BlockPositionOp(there))
                 if of_end:
                     stop = build.length(dim)
-                    stop = stop if block.stop is None else build.made(arith.MinSIOp(stop, block.stop))
+                    stop = stop if block.stop is None else build.least(stop, block.stop)
                     whole = build.plus(place, build.number(block_type(block.result).extent))
-                    place = build.minus(build.made(arith.MinSIOp(whole, stop)), build.number(1))
+                    place = build.minus(build.least(whole, stop), build.number(1))
             places.append(place)
         row = build.made(ReadOp(table.array, places))
         extent = build.length(array_type(gather.array).dimensions[0])
@@ -339,41 +332,3 @@ def _wait_if(condition: SSAValue, wait: WaitOp, rows: SSAValue | None = None, of
     end = scf.YieldOp()
     op.location = end.location = wait.location
     return scf.IfOp(condition, [], Region(Block([op, end])), Region())
-
-
-class _Builder:
-    """Integers that are computed in front of an operation."""
-
-    def __init__(self, anchor: Operation) -> None:
-        self._anchor = anchor
-
-    def made(self, op: Operation) -> SSAValue:
-        before(self._anchor, [op])
-        return op.results[0]
-
-    def number(self, value: int) -> SSAValue:
-        return self.made(constant(value))
-
-    def length(self, dim: Dim) -> SSAValue:
-        return self.number(dim) if isinstance(dim, int) else self.made(DimOp(dim))
-
-    def plus(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.AddiOp(left, right))
-
-    def minus(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.SubiOp(left, right))
-
-    def times(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.MuliOp(left, right))
-
-    def over(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.DivSIOp(left, right))
-
-    def compare(self, how: str, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.CmpiOp(left, right, how))
-
-    def both(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.AndIOp(left, right))
-
-    def chosen(self, condition: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.made(arith.SelectOp(condition, left, right))

@@ -21,7 +21,7 @@ from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.build import add_parameter, add_role, append, before, constant, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import close_loops
-from pkc.passes.roles.fetches import can_fetch
+from pkc.passes.roles.fetches import comes_by_lists
 from pkc.passes.roles.plan_fetch import FetchPlan
 from pkc.passes.roles.remote_accesses import array_name, planned, remote_reads, shard_of
 from pkc.remarks import missed
@@ -67,14 +67,9 @@ class StageRows(KernelPass):
             if not isinstance(op, GatherOp) or planned(op) not in ("inter_sm", "copy_engine"):
                 continue
             obstacle = whole_rows(op)
-            if planned(op) == "inter_sm" and can_fetch(op):
+            if comes_by_lists(op):
                 if not obstacle:
-                    reason = (
-                        "each comes before it is used; `overlap=copy_engine` brings every row once, before all tasks"
-                    )
-                    missed(
-                        self.name, op, f"a row of `{array_name(op.array)}` crosses the link for each table: {reason}"
-                    )
+                    _remark_again(op)
                 continue
             if not obstacle and op.array in staged and not staged[op.array].suits(op):
                 obstacle = "its tiles are others than those of an earlier table"
@@ -85,6 +80,12 @@ class StageRows(KernelPass):
             if op.array not in staged:
                 staged[op.array] = _Staged(kernel, op)
             staged[op.array].read(op)
+
+
+def _remark_again(op: GatherOp) -> None:
+    what = f"a row of `{array_name(op.array)}` crosses the link for each table"
+    reason = "each comes before it is used; `overlap=copy_engine` fetches every row once, before all tasks"
+    missed(StageRows.name, op, f"{what}: {reason}")
 
 
 def whole_rows(op: GatherOp) -> str:

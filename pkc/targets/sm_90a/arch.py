@@ -97,7 +97,7 @@ H200 = Rates(
     engine_copy=4500,
     enqueue=3000,
     while_fetching=0.13,
-    # Dispatch of 4096, 8192 and 32768 tokens on 4 H100: 0.13, 0.25 and 0.93 ms more than the grouped matmul alone for
+    # Dispatch of 4096, 8192 and 32768 tokens on 4 H100: 0.13, 0.23 and 0.51 ms more than the grouped matmul alone for
     # 0.12, 0.23 and 0.94 GB.
     rows_beside=1000,
     # tests/cost/test_estimate.py; without MMAs nothing was measured: 500 ns for each task are those of a matmul.
