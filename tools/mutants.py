@@ -69,13 +69,16 @@ SIZES: dict[str, dict[str, int]] = {
     "vocab_cross_entropy_backward": {"M": 40, "V": 520},
 }
 """Of the larger instance; `MATRICES` of those that are not here."""
-FEW_ROWS = {
-    "moe_combine": {"T": 400, "E": 1, "P": 40, "N": 24},
-    "moe_dispatch_gemm": {"T": 1000, "H": 75, "E": 3, "P": 3, "N": 261},
-    "moe_mlp": {"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},
+OTHERS = {
+    "moe_combine": ({"T": 400, "E": 1, "P": 40, "N": 24},),
+    "moe_dispatch_gemm": (
+        {"T": 1000, "H": 75, "E": 3, "P": 3, "N": 261},
+        {"T": 1000, "H": 75, "E": 2, "P": 800, "N": 24},
+    ),
+    "moe_mlp": ({"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},),
 }
 """Tables that name a few of many rows: who awaits all blocks of them knows, from the last one, all that came before;
-and CTAs that add nothing hear of tables from nobody else."""
+and CTAs that add nothing hear of tables from nobody else. Lists so long that those with rows of their rank lead."""
 CONSTANTS: dict[str, dict[str, Number]] = {
     "moe_mlp": {"P": 200},
     "conv2d": {"H": 8, "W": 8},
@@ -104,7 +107,7 @@ TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
 """Six times as many orders as `pkc check` tries: a break of one signal of one CTA shows in few of them."""
 
 FEW = 6
-"""As many orders of instances whose tables name few rows."""
+"""As many orders of the instances of `OTHERS`."""
 
 RUNS = 50
 """As many runs at most explore the orders of the small instance."""
@@ -130,7 +133,7 @@ class Subject:
     compiled: Compiled
     small: Instance
     larger: Instance
-    few_rows: Instance | None = None
+    others: tuple[Instance, ...] = ()
 
 
 def constants_of(example: str, overlap: str) -> dict[str, Number]:
@@ -170,8 +173,8 @@ def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[S
         if names and path.stem not in names:
             continue
         for overlap, compiled in at_roles_level(path, overlaps):
-            instances = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
-            yield Subject(f"{path.stem} {overlap or 'default'}", compiled, *instances)
+            small, larger, *others = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
+            yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger, tuple(others))
 
 
 def subject_of(name: str, tile: Compiled, compiled: Compiled, sizes: Mapping[str, int]) -> Subject:
@@ -195,7 +198,7 @@ def _meanings(path: Path, overlap: str) -> tuple[Baseline, ...]:
         path.stem, STRADDLING if overlap == "straddle" else MATRICES
     )
     small = baseline_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
-    larger = [given, *([FEW_ROWS[path.stem]] if path.stem in FEW_ROWS else [])]
+    larger = [given, *OTHERS.get(path.stem, ())]
     dims = [{dim: size for dim, size in sizes.items() if dim in used} for sizes in larger]
     return small, *(baseline_of(tile, ranks=RANKS, dims=sizes, launches=3) for sizes in dims)
 
@@ -247,9 +250,9 @@ def simulated(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TR
         explored = subject.small.trials(kernel).explore(ctas, RUNS)
         if explored.found:
             return explored.found[0].code
-    for instance, tried in ((subject.few_rows, trials[:FEW]), (subject.larger, trials)):
-        seeded = None if instance is None else instance.trials(kernel)
-        code = next((found[0].code for trial in tried if seeded and (found := seeded.check(trial))), "")
+    for instance, tried in (*((other, trials[:FEW]) for other in subject.others), (subject.larger, trials)):
+        seeded = instance.trials(kernel)
+        code = next((found[0].code for trial in tried if (found := seeded.check(trial))), "")
         if code:
             return code
     return ""

@@ -463,7 +463,7 @@ def test_who_leads_waits_where_a_table_names_a_row_of_another_rank(ranks: int, m
     for name in ("spin", "spin_guarded", "spin_guarded_in_task"):
         monkeypatch.setitem(_DOES, name, lambda thread, address, *_: awaited.append((thread.cta.rank, address)))
     monkeypatch.setattr(order_arrivals, "_obstacle", lambda *_: "")  # there is no matmul
-    monkeypatch.setattr(stage_rows, "can_fetch", lambda *_: False)  # threads copy all rows, as copy engines do
+    monkeypatch.setattr(stage_rows, "comes_by_lists", lambda *_: False)  # threads copy all rows, as copy engines do
     text = BY_TABLE.format(pairs="", kind="f32", layout=".shard(0)", columns=16, table="rows[e, p]")
     sizes = {"E": 1, "P": 32 * ranks, "T": 3 * ranks, "H": 16, "L": 1}
     rows = np.repeat(np.arange(ranks), 32) * 3

@@ -25,7 +25,7 @@ class PieceGathers(KernelPass):
     (2 KB).
 
     It has room for one tile. While its rows are on their way nothing else is, and while it is stored nothing comes. Of
-    pieces in the same room one is stored while others come: a dispatch of 32768 tokens on 4 H100 takes 3.19 ms, and
+    pieces in the same room one is stored while others come: a dispatch of 32768 tokens on four GPUs takes 3.19 ms, and
     3.67 without. With SMs of its own a communicator has room for many tiles.
 
     Before:
