@@ -408,7 +408,13 @@ TABLES = {
 """Rows of 9, by expert; each list is repeated."""
 
 
-GATHERED = [(40, 16, (20, 0, 3), "bf16"), (36, 32, (0, 0, 20), "bf16"), (20, 16, (1, 16, 17), "f32")]
+GATHERED = [
+    (40, 16, (20, 0, 3), "bf16"),
+    (36, 32, (0, 0, 20), "bf16"),
+    (20, 16, (1, 16, 17), "f32"),
+    (136, 128, (20, 0, 9), "bf16"),  # of which communicators fetch pieces of 8 rows
+    (68, 64, (9, 1, 20), "f32"),
+]
 WAYS = ("private", "of each rank", "of all ranks", "fetched")
 
 
