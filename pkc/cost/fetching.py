@@ -10,7 +10,7 @@ from pkc.targets.arch import Rates
 def takes(work: Work, sms: int, separate: int, rates: Rates) -> float:
     """Until all has come: by the link, and by each of `sms` SMs one tile at a time, or through `separate` SMs that only
     communicate, or by a copy engine one copy after the other."""
-    link = sum(operand.bytes for operand in work.fetched) / rates.link_bytes
+    link = sum(operand.bytes for operand in work.fetched) / rates.pulled_bytes
     by_sms = [operand for operand in work.fetched if not operand.copies]
     if separate:
         copied = sum(operand.tiles * operand.stage_bytes for operand in by_sms) / separate / rates.fetch_bytes

@@ -140,6 +140,8 @@ class Rates:
     """Bytes that the GPU gets from its memory in a nanosecond."""
     cache_bytes: float
     """The same, of what other launches have left in the L2 cache."""
+    pulled_bytes: float
+    """Bytes of other GPUs that it fetches in a nanosecond, by all SMs or copy engines."""
     link_bytes: float
     """Bytes that a GPU sends to its peers in a nanosecond."""
     iteration: float
