@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.types import Dim
-from pkc.passes.build import before, constant
+from pkc.passes.build import before, constant, product_ops
 from pkc.passes.program_slices import Known, copy_value
 
 
@@ -49,10 +49,9 @@ class Integers:
 
     def product(self, factors: Iterable[SSAValue]) -> SSAValue:
         """1 without factors."""
-        first, *rest = [*factors] or [self.number(1)]
-        for factor in rest:
-            first = self.times(first, factor)
-        return first
+        ops, product = product_ops([*factors])
+        before(self._anchor, ops)
+        return product
 
     def over(self, left: SSAValue, right: SSAValue) -> SSAValue:
         return self.made(arith.DivSIOp(left, right))

@@ -140,10 +140,10 @@ class Rates:
     """Bytes that the GPU gets from its memory in a nanosecond."""
     cache_bytes: float
     """The same, of what other launches have left in the L2 cache."""
-    pulled_bytes: float
-    """Bytes of other GPUs that it fetches in a nanosecond, by all SMs or copy engines."""
     link_bytes: float
     """Bytes that a GPU sends to its peers in a nanosecond."""
+    pulled_bytes: float
+    """Bytes of other GPUs that it fetches in a nanosecond, by all SMs or copy engines."""
     iteration: float
     """Nanoseconds of each iteration of a pipelined loop beside its loads and MMAs: its barriers."""
     task: float
@@ -320,7 +320,7 @@ class Tuning:
     gain_of_copies: float
     """The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
     gain_of_all_rows: float
-    """The same for copy engines that bring all rows where tables name some: what threads take to load rows that lie
+    """The same for copy engines that fetch all rows where tables name some: what threads take to load rows that lie
     here is estimated to be longer than it is."""
     gain_of_separate: float
     """The same for SMs that only fetch for MMAs which need one another: copies beside these cost more than is

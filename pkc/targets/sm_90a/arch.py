@@ -161,7 +161,7 @@ TUNING = Tuning(
     gain_of_chains=0.995,
     gain_of_copies=0.97,
     # Dispatch to 256 experts: copy engines lose 6 to 16 % on 4 H100, where they are estimated to lose 20 to 28; on 2,
-    # where these estimates are 8 to 10 %, they bring a fourth of the rows that lists would.
+    # where these estimates are 8 to 10 %, they fetch a fourth of the rows that lists would.
     gain_of_all_rows=1.15,
     # Ring attention on 2 GPUs: where 4 SMs of their own seem as fast as copies beside, they are by up to a fifth.
     gain_of_separate=1.03,
