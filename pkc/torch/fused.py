@@ -56,7 +56,7 @@ class GatherMatmul:
     def __init__(self, a: Any, rights: Sequence[Any], form: Flat, group: str, *, return_a: bool) -> None:
         place = place_of(group)
         self._form, self._whole_form = form, form.times(place.mesh.ranks)
-        self._right = _Right(rights[0])
+        self._right = Right(rights[0])
         self._returns, self._keeps = return_a, return_a or len(rights) > 1
         self._shape = (math.prod(self._whole_form.rows), rights[0].shape[1])
         key = ("gather", self._right.transposed, a.dtype, self._shape[0], a.shape[-1], self._shape[1])
@@ -64,8 +64,8 @@ class GatherMatmul:
         if sizes is None:
             kernel = kernels.gather_matmul(_name(a.dtype), transposed=self._right.transposed)
             array = place.array((key[3], key[4]), a.dtype, "shard", 0)
-            sizes = place.sizes[key] = _Sizes(place, kernel, "A", array, key[3:])
-        self._sizes, self._launch = sizes, sizes.launch("BC", transposed=self._right.transposed)
+            sizes = place.sizes[key] = Sizes(place, kernel, "A", array, key[3:])
+        self._sizes, self._launch = sizes, sizes.launch("BC", "B" * self._right.transposed)
 
     def __call__(self, a: Any, rights: Sequence[Any]) -> tuple[Any, list[Any]]:
         matrix, sizes = self._form.of(a), self._sizes
@@ -89,7 +89,7 @@ class MatmulSum:
     def __init__(self, a: Any, right: Any, form: Flat, group: str, *, scatter: bool, average: bool) -> None:
         place = place_of(group)
         self._form, self._mine = form, form.over(place.mesh.ranks) if scatter else form
-        self._right = _Right(right)
+        self._right = Right(right)
         rows, inner, columns = math.prod(form.rows), *right.shape
         key = (scatter, average, self._right.transposed, a.dtype, rows, inner, columns)
         sizes = place.sizes.get(key)
@@ -97,15 +97,15 @@ class MatmulSum:
             make = kernels.matmul_scatter if scatter else kernels.matmul_reduce
             kernel = make(_name(a.dtype), transposed=self._right.transposed, average=average)
             array = place.array((rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
-            sizes = place.sizes[key] = _Sizes(place, kernel, "C", array, key[4:])
-        self._sizes, self._launch = sizes, sizes.launch("AB", transposed=self._right.transposed)
+            sizes = place.sizes[key] = Sizes(place, kernel, "C", array, key[4:])
+        self._sizes, self._launch = sizes, sizes.launch("AB", "B" * self._right.transposed)
 
     def __call__(self, a: Any, right: Any) -> Any:
         self._launch(aligned(self._form.of(a).contiguous()), self._right.of(right))
         return self._mine.back(self._sizes.shared.clone())
 
 
-class _Right:
+class Right:
     """How a kernel takes a right operand of a layout: as it lies if it has no gaps, by rows or by columns."""
 
     def __init__(self, right: Any) -> None:
@@ -117,7 +117,7 @@ class _Right:
         return aligned(right if self._taken else right.contiguous())
 
 
-class _Sizes:
+class Sizes:
     """A kernel for some sizes, with the array that other ranks reach; `shared` is its part on this rank, a tensor."""
 
     def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
@@ -128,9 +128,9 @@ class _Sizes:
         self.shared = array.tensor()
         self._fetched: Any = None
 
-    def launch(self, names: str, *, transposed: bool) -> Launch:
-        """Launches with private tensors of these names; B lies by columns if it is `transposed`."""
-        return Launch(self._loaded, names, {self._name: self._array}, ("B",) if transposed else ())
+    def launch(self, names: str, transposed: str) -> Launch:
+        """Launches with private tensors of these names, a letter each; those that are `transposed` lie by columns."""
+        return Launch(self._loaded, names, {self._name: self._array}, transposed)
 
     def gathered(self, local: Any) -> Any:
         """A copy of the whole operand, which the kernel has fetched but for this rank's rows."""

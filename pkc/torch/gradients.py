@@ -21,6 +21,16 @@ def gather_context(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any)
 
 def gather_backward(ctx: Any, grad_whole: Any, grad_products: Sequence[Any]) -> tuple[Any, ...]:
     a, *rights = ctx.saved_tensors
+    return *of_products(ctx, a, rights, grad_whole, grad_products), None, None
+
+
+def of_products(
+    ctx: Any, a: Any, rights: Sequence[Any], grad_whole: Any, grad_products: Sequence[Any]
+) -> tuple[Any, list[Any]]:
+    """The gradients of what is gathered along `ctx.dim` and of what it is multiplied by, the first two inputs.
+
+    `a` is what is gathered, or has been if `ctx.gathered`; a gradient that is `None` is zero.
+    """
     given = [(grad, right) for grad, right in zip(grad_products, rights, strict=True) if grad is not None]
     grad_a = None
     if ctx.needs_input_grad[0] and given:
@@ -36,8 +46,8 @@ def gather_backward(ctx: Any, grad_whole: Any, grad_products: Sequence[Any]) -> 
         whole = a if ctx.gathered else torch.ops.pkc.all_gather(a, ctx.dim, ctx.group)
         for at, (needed, grad) in enumerate(zip(ctx.needs_input_grad[1], grad_products, strict=True)):
             if needed and grad is not None:
-                grad_rights[at] = _rows(whole, ctx.dim).t() @ _rows(grad, ctx.dim)
-    return grad_a, grad_rights, None, None
+                grad_rights[at] = rows(whole, ctx.dim).t() @ rows(grad, ctx.dim)
+    return grad_a, grad_rights
 
 
 def scatter_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -56,7 +66,7 @@ def scatter_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
         whole, (grad_a,) = operator(grad, [right.t()], ctx.dim, ctx.group, return_A=needs_right)
     else:
         whole, grad_a = torch.ops.pkc.all_gather(grad, ctx.dim, ctx.group), None
-    grad_right = _rows(a, ctx.dim).t() @ _rows(whole, ctx.dim) if needs_right else None
+    grad_right = rows(a, ctx.dim).t() @ rows(whole, ctx.dim) if needs_right else None
     return grad_a, grad_right, None, None, None
 
 
@@ -116,6 +126,6 @@ def none_of_gradients(ctx: Any, *_: Any) -> tuple[Any, ...]:
     raise NotImplementedError("the gradients of attention and of experts have no gradients of their own")
 
 
-def _rows(tensor: Any, dim: int) -> Any:
+def rows(tensor: Any, dim: int) -> Any:
     """All but the last dimension as rows, in the order that the products have."""
     return tensor.flatten(0, -2) if dim == tensor.dim() - 1 else tensor.movedim(dim, 0).flatten(0, -2)

@@ -4,6 +4,7 @@ and examples."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from pkc.frontend.known import read_text
@@ -50,6 +51,32 @@ kernel {name}(A: {type}[M, K]{gathered}, B: {type}[{right}], C: {type}[M, N]{sum
 """
 
 
+_ACTIVATED = """\
+def gelu(x):
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476))
+
+def gelu_tanh(x):
+    return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+
+def silu(x):
+    return x * sigmoid(x)
+
+def relu(x):
+    return max(x, 0.0)
+
+kernel all_gather_matmul_{activation}(A: {type}[M, K].shard(0), {arrays}):
+    for m, n in tasks(blocks(M, 128), blocks(N, {columns})):
+{zeros}
+        for k in blocks(K, 64):
+{matmuls}
+{behind}
+        C[m, n] = {value}
+"""
+
+ACTIVATIONS = ("gelu", "gelu_tanh", "silu", "relu")
+"""Those that kernels compute, by what torch calls them."""
+
+
 @functools.cache
 def matmul(dtype: str) -> Kernel:
     """C = A @ B on one GPU."""
@@ -60,6 +87,43 @@ def matmul(dtype: str) -> Kernel:
 def gather_matmul(dtype: str, *, transposed: bool) -> Kernel:
     """C = all_gather(A) @ B over rows of A; B is `[K, N]` in memory, or `[N, K]` if `transposed`."""
     return _kernel("all_gather_matmul", dtype, transposed, gathered=".shard(0)")
+
+
+@functools.cache
+def gather_activated(
+    dtype: str, activation: str, *, transposed: Sequence[bool], biased: bool = False, kept: bool = False
+) -> Kernel:
+    """C = activation(all_gather(A) @ B + b), or, if two operands may be `transposed`, that times all_gather(A) @ V + v.
+
+    Without `b` and `v` unless `biased`; the products are P and Q if they are `kept`.
+    """
+    kind, names = TYPES[dtype], list(zip("BV", "bv", "PQ", transposed, strict=False))
+    matrix, row, product = f"{kind}[K, N]", f"{kind}[N]", f"{kind}[M, N]"
+    arrays = [f"{right}: {f'{kind}[N, K]' if turned else matrix}" for right, _, _, turned in names]
+    arrays += [f"{bias}: {row}" for _, bias, _, _ in names if biased]
+    arrays += [f"C: {product}", *(f"{whole}: {product}" for _, _, whole, _ in names if kept)]
+    zeros, matmuls, behind, factors = list[str](), list[str](), list[str](), list[str]()
+    for right, bias, whole, turned in names:
+        tile = whole.lower()
+        zeros.append(f"        {tile} = zeros(f32, m, n)")
+        matmuls.append(f"            {tile} += A[m, k] @ {f'{right}[n, k].T' if turned else f'{right}[k, n]'}")
+        if biased:
+            behind.append(f"        {tile}_{bias} = {tile} + cast({bias}[n], f32)")
+            tile = f"{tile}_{bias}"
+        if kept:
+            behind.append(f"        {whole}[m, n] = {tile}")
+        factors.append(tile)
+    text = _ACTIVATED.format(
+        activation=activation,
+        type=kind,
+        arrays=", ".join(arrays),
+        columns=256 // len(names),
+        zeros="\n".join(zeros),
+        matmuls="\n".join(matmuls),
+        behind="\n".join(behind),
+        value=" * ".join([f"{activation}({factors[0]})", *factors[1:]]),
+    )
+    return Kernel(lambda: Reading(_parsed(text)), f"all_gather_matmul_{activation}")
 
 
 @functools.cache

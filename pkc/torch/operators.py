@@ -41,7 +41,7 @@ def _gather(A: Any, Bs: Sequence[Any], gather_dim: int, group: str, *, return_a:
     """What the operator does with tensors that are laid out as these."""
     dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group)
     shapes.check_matmul(GATHER, A, *Bs)
-    if not _has_kernel(GATHER, A, Bs, dim, ranks) or not Bs:
+    if not runs_kernel(GATHER, A, Bs, dim, ranks) or not Bs:
         return partial(plain.all_gather_matmul, dim=dim, ranks=ranks, group=group, return_a=return_a)
     return fused.GatherMatmul(A, Bs, shapes.flat(A.shape, dim), group, return_a=return_a)
 
@@ -67,7 +67,7 @@ def _scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group: str) -> Ca
         raise ValueError(_uneven(A, B, dim, ranks))
     if fixed.splits() and dim < len(A.shape) - 1:
         return _fixed(A, B, dim, group, scatter=True, average=average)
-    if not _has_kernel(SCATTER, A, [B], dim, ranks):
+    if not runs_kernel(SCATTER, A, [B], dim, ranks):
         return partial(plain.matmul_reduce_scatter, dim=dim, ranks=ranks, group=group, average=average)
     return fused.MatmulSum(A, B, shapes.flat(A.shape, dim), group, scatter=True, average=average)
 
@@ -92,7 +92,7 @@ def _reduce(A: Any, B: Any, reduce_op: str, group: str) -> Callable[..., Any]:
     average, _, ranks = *_checked_scatter(A, B, reduce_op, 0, REDUCE), ranks_of(group)
     if fixed.splits():
         return _fixed(A, B, 0, group, scatter=False, average=average)
-    if not _has_kernel(REDUCE, A, [B], 0, ranks):
+    if not runs_kernel(REDUCE, A, [B], 0, ranks):
         return partial(plain.matmul_all_reduce, ranks=ranks, group=group, average=average)
     return fused.MatmulSum(A, B, shapes.flat(A.shape, 0), group, scatter=False, average=average)
 
@@ -124,7 +124,8 @@ def _uneven(A: Any, B: Any, dim: int, ranks: int) -> str:
     return f"{SCATTER}: {_scattered(A, B, dim)} positions cannot be shared by {ranks} ranks"
 
 
-def _has_kernel(operator: str, A: Any, rights: Sequence[Any], dim: int, ranks: int) -> bool:
+def runs_kernel(operator: str, A: Any, rights: Sequence[Any], dim: int, ranks: int) -> bool:
+    """Whether a kernel does this; if none does on several ranks, why is logged, once."""
     if A.device.type != "cuda":
         return False
     last = "columns of A are gathered or scattered" if dim == len(A.shape) - 1 else ""

@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from pkc.torch import attention, experts, gradients, operators
+from pkc.torch import activated, attention, experts, gradients, operators
+from pkc.torch.activated import ACTIVATED
 from pkc.torch.attention import ATTENTION, BACKWARD, RING, SPREAD_BACKWARD, ULYSSES
 from pkc.torch.experts import MOE, MOE_BACKWARD
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
@@ -23,6 +24,14 @@ _OPERATORS = (
         operators.fake_gather,
         gradients.gather_context,
         gradients.gather_backward,
+    ),
+    (
+        f"{ACTIVATED}(Tensor A, Tensor[] Bs, Tensor[] biases, str activation, int gather_dim, str group_name,"
+        " *, bool return_A = False, bool return_products = False) -> (Tensor, Tensor?, Tensor[])",
+        activated.fused_all_gather_matmul_activation,
+        activated.fake_activated,
+        activated.activated_context,
+        activated.activated_backward,
     ),
     (
         f"{SCATTER}(Tensor A, Tensor B, str reduce_op, int scatter_dim, str group_name) -> Tensor",

@@ -24,9 +24,13 @@ def samples(job: Job, dtype: str) -> Sequence[tuple[str, tuple[Any, ...], dict[s
     a = job.draw(13, 32, 64, dtype=dtype)[job.rank].requires_grad_()
     b = job.draw(14, 64, 72, dtype=dtype)[job.rank].requires_grad_()
     c = job.draw(15, 72, 64, dtype=dtype)[job.rank].requires_grad_()
+    d = job.draw(27, 72, dtype=dtype)[job.rank].requires_grad_()
+    activated = "fused_all_gather_matmul_activation"
     return (
         ("fused_all_gather_matmul", (a, [b, c.t()], 0, job.group), {"return_A": True}),
         ("fused_all_gather_matmul", (a, [b], 0, job.group), {"return_A": False}),
+        (activated, (a, [b, c.t()], [d, d], "silu", 0, job.group), {"return_A": True, "return_products": True}),
+        (activated, (a, [b], [d], "gelu", 0, job.group), {}),
         ("fused_matmul_reduce_scatter", (a, b, "avg", 0, job.group), {}),
         ("fused_matmul_all_reduce", (a, c.t(), "sum", job.group), {}),
         ("replicated_matmul", (a, b, job.group), {}),
@@ -75,6 +79,24 @@ def differentiated(job: Job) -> str:
         )
         return Whole.apply(product)
 
+    def alone(a: Any, b: Any, c: Any) -> Any:
+        activated, given = job.operators.fused_all_gather_matmul_activation, (Mine.apply(a), [Mine.apply(b)])
+        found = [activated(*given, [Mine.apply(c)[:2, 0]], name, 0, job.group)[0] for name in ("gelu", "relu")]
+        return [Whole.apply(each) for each in found]
+
+    def gated(a: Any, b: Any, c: Any) -> Any:
+        found, whole, products = job.operators.fused_all_gather_matmul_activation(
+            Mine.apply(a),
+            [Mine.apply(b), Mine.apply(c).t()[:, :2]],
+            [],
+            "silu",
+            0,
+            job.group,
+            return_A=True,
+            return_products=True,
+        )
+        return Whole.apply(found), Whole.apply(whole), *(Whole.apply(product) for product in products)
+
     def scatter(a: Any, b: Any, c: Any) -> Any:
         found = job.operators.fused_matmul_reduce_scatter(Mine.apply(a), Mine.apply(c).t(), "avg", 1, job.group)
         return Whole.apply(found)
@@ -93,11 +115,11 @@ def differentiated(job: Job) -> str:
         return torch.stack(job.draw(seed, *shape, dtype="float64")).requires_grad_()
 
     operands = drawn(16, 2, 4, 3), drawn(17, 3, 2), drawn(18, 4, 3)
-    for function in (gather, again, scatter, reduce, replicate):
+    for function in (gather, again, alone, gated, scatter, reduce, replicate):
         torch.autograd.gradcheck(function, operands, fast_mode=False, check_undefined_grad=False)
         if function not in (reduce, replicate):
             torch.autograd.gradgradcheck(function, operands, fast_mode=True, check_undefined_grad=False)
-    return "5 functions"
+    return "7 functions"
 
 
 def compiled(job: Job) -> str:

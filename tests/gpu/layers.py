@@ -9,11 +9,14 @@ rounds, which take turns. NVLink multicast is off for all.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shlex
 import statistics
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pkc.bench.peers.ranks import NO_MULTICAST
@@ -25,7 +28,11 @@ BOUND = 0.05
 """How far results may be from those of NCCL and cuBLAS, relative to the largest: all round to bf16 several times."""
 
 
-def contestants(torch: Any, hidden: int, inner: int, group: str) -> dict[str, Callable[[Any], Any]]:
+ALONE = "cuBLAS alone"
+"""The matmuls and the activation of all tokens without communication, which nothing has to beat."""
+
+
+def contestants(torch: Any, hidden: int, inner: int, group: str, gated: bool) -> dict[str, Callable[[Any], Any]]:
     """The same layers with the same weights, by name."""
     import torch.distributed as dist
     import torch.distributed._symmetric_memory as symmetric
@@ -33,22 +40,39 @@ def contestants(torch: Any, hidden: int, inner: int, group: str) -> dict[str, Ca
     import pkc.nn
 
     symmetric.enable_symm_mem_for_group(group)
-    mlp = pkc.nn.TensorParallelMLP(hidden, inner, False, sequence_parallel=True, device="cuda", dtype=torch.bfloat16)
-    up, down, ranks = mlp.up.weight, mlp.down.weight, dist.get_world_size()
+    functional = torch.nn.functional
+    activation, name = (functional.silu, "silu") if gated else (functional.gelu, "gelu")
+    options = {"sequence_parallel": True, "device": "cuda", "dtype": torch.bfloat16}
+    mlp = pkc.nn.TensorParallelMLP(hidden, inner, False, activation=name, gated=gated, **options)
+    first = [mlp.gate.weight.t(), mlp.up.weight.t()] if gated else [mlp.up.weight.t()]
+    down, ranks = mlp.down.weight.t(), dist.get_world_size()
+    # One kernel for what is between the matmuls, as compilers make of it.
+    between = torch.compile(lambda gate, up: activation(gate) * up) if gated else activation
+    wholes: dict[int, Any] = {}
 
-    def nccl(x: Any) -> Any:
+    def gathered(x: Any) -> Any:
         whole = x.new_empty((ranks * x.shape[0], hidden))
         dist.all_gather_into_tensor(whole, x)
-        out = torch.nn.functional.gelu(whole @ up.t()) @ down.t()
+        return whole
+
+    def nccl(x: Any) -> Any:
+        whole = gathered(x)
+        out = between(*(whole @ right for right in first)) @ down
         mine = torch.empty_like(x)
         dist.reduce_scatter_tensor(mine, out)
         return mine
 
     def fused(x: Any) -> Any:
-        _, (wide,) = torch.ops.symm_mem.fused_all_gather_matmul(x, [up.t()], 0, group, return_A=False)
-        return torch.ops.symm_mem.fused_matmul_reduce_scatter(torch.nn.functional.gelu(wide), down.t(), "sum", 0, group)
+        _, wide = torch.ops.symm_mem.fused_all_gather_matmul(x, first, 0, group, return_A=False)
+        return torch.ops.symm_mem.fused_matmul_reduce_scatter(between(*wide), down, "sum", 0, group)
 
-    return {"pkc": mlp, "NCCL + cuBLAS": nccl, "torch fused": fused}
+    def alone(x: Any) -> Any:
+        if x.shape[0] not in wholes:
+            wholes[x.shape[0]] = gathered(x)
+        whole = wholes[x.shape[0]]
+        return between(*(whole @ right for right in first)) @ down
+
+    return {"pkc": mlp, "NCCL + cuBLAS": nccl, "torch fused": fused, ALONE: alone}
 
 
 def measure(torch: Any, calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -84,7 +108,7 @@ def captured(torch: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     return graph.replay
 
 
-def run(tokens: Sequence[int], hidden: int, inner: int) -> bool:
+def run(tokens: Sequence[int], hidden: int, inner: int, gated: bool, rows: list[Any]) -> bool:
     import torch
     import torch.distributed as dist
 
@@ -96,10 +120,11 @@ def run(tokens: Sequence[int], hidden: int, inner: int) -> bool:
     torch.manual_seed(rank)
     right = True
     with torch.no_grad():
-        forms = contestants(torch, hidden, inner, pkc.torch.name_of())
+        forms = contestants(torch, hidden, inner, pkc.torch.name_of(), gated)
         for count in tokens:
             x = torch.randn(count // ranks, hidden, device="cuda", dtype=torch.bfloat16)
             results = {name: form(x).float() for name, form in forms.items()}
+            del results[ALONE]
             expected = results["NCCL + cuBLAS"]
             errors = {
                 name: ((found - expected).abs().max() / expected.abs().max()).item() for name, found in results.items()
@@ -111,12 +136,18 @@ def run(tokens: Sequence[int], hidden: int, inner: int) -> bool:
                 times = measure(torch, calls)
                 if rank == 0:
                     texts = ", ".join(f"{name} {time:.1f}" for name, time in times.items())
-                    best = min(time for name, time in times.items() if name != "pkc")
-                    print(
-                        f"{ranks} ranks, hidden {hidden}, inner {inner}, {count} tokens, {kind}: {texts} us; "
-                        f"{best / times['pkc']:.2f} times the best other",
-                        flush=True,
-                    )
+                    best = min(time for name, time in times.items() if name not in ("pkc", ALONE))
+                    row: dict[str, Any] = {
+                        "hidden": hidden,
+                        "inner": inner,
+                        "gated": gated,
+                        "tokens": count,
+                        "how": kind,
+                    }
+                    rows.append({**row, "us": {name: round(time, 1) for name, time in times.items()}})
+                    what = ", ".join(f"{key} {value}" for key, value in row.items())
+                    share = best / times["pkc"]
+                    print(f"{ranks} ranks, {what}: {texts} us; {share:.2f} times the best other", flush=True)
     if not right:
         print(f"results differ: {errors}", flush=True)
     return right
@@ -127,17 +158,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
     parser.add_argument("--hidden", type=int, default=4096)
     parser.add_argument("--inner", type=int, help="four times the hidden size, if it is not given")
+    parser.add_argument("--gated", action="store_true", help="SwiGLU in place of GELU")
     parser.add_argument("--tokens", type=int, nargs="+", default=[512, 4096, 8192])
+    parser.add_argument("--json", type=Path, help="where to write all times")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     inner = given.inner or 4 * given.hidden
     if given.here:
-        right = run(given.tokens, given.hidden, inner)
+        rows: list[Any] = []
+        right = run(given.tokens, given.hidden, inner, given.gated, rows)
+        if given.json is not None and rows:
+            given.json.write_text(json.dumps({"command": shlex.join(sys.argv), "rows": rows}, indent=1) + "\n", "utf-8")
         sys.stdout.flush()
         os._exit(not right)
     os.environ.update(NO_MULTICAST)
     ranks = present.gpus(given.ranks)
-    passed_on = ["--here", "--hidden", str(given.hidden), "--inner", str(inner), "--tokens", *map(str, given.tokens)]
+    others = ["--gated"] * given.gated + (["--json", str(given.json.absolute())] if given.json is not None else [])
+    passed_on = [
+        "--here",
+        *others,
+        "--hidden",
+        str(given.hidden),
+        "--inner",
+        str(inner),
+        "--tokens",
+        *map(str, given.tokens),
+    ]
     return 0 if processes.run("tests.gpu.layers", passed_on, ranks, LIMIT, torchrun=True) else 1
 
 

@@ -27,6 +27,7 @@ from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused
 from tests.gpu.layered import layered_attention, routed, routed_in_graphs, tabled
+from tests.gpu.mlp import activated, layered_mlp, misactivated
 from tests.gpu.operands import Job, all_refused, layers, right_operands, summed
 
 LIMIT = 300
@@ -229,6 +230,9 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     asked,
     attended_in_graphs,
     beside_each_other,
+    activated,
+    layered_mlp,
+    misactivated,
     layered_attention,
     tabled,
     routed,

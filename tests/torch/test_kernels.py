@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 
 import ml_dtypes
@@ -35,6 +36,34 @@ def test_kernels(kind: str, dtype: str, transposed: bool) -> None:
         expected = (a.astype(np.float64) @ b.astype(np.float64)).sum(0) / (RANKS if everywhere else 1)
     found = pkc.simulate(kernel, ranks=RANKS, A=a, B=given)["C"]
     np.testing.assert_array_equal(found.astype(np.float64), expected)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("activation", KERNELS.ACTIVATIONS)
+def test_activations(activation: str, kept: bool, count: int) -> None:
+    """Of small integers, whose products are exact, with biases where what is behind them is kept, too."""
+    rng = np.random.default_rng(2)
+    a = (rng.integers(-2, 3, (M, K)) / 4).astype(ml_dtypes.bfloat16)
+    rights = rng.integers(-2, 3, (2, RANKS, K, N)).astype(ml_dtypes.bfloat16)[:count]
+    biases = rng.integers(-2, 3, (2, RANKS, N)).astype(ml_dtypes.bfloat16)[:count]
+    kernel = KERNELS.gather_activated("bfloat16", activation, transposed=(False,) * count, biased=kept, kept=kept)
+    given = dict(zip("BV", rights, strict=False)) | (dict(zip("bv", biases, strict=False)) if kept else {})
+    found = {name: array.astype(float) for name, array in pkc.simulate(kernel, ranks=RANKS, A=a, **given).items()}
+    products = a.astype(float) @ rights.astype(float) + (biases.astype(float)[:, :, None] if kept else 0)
+    expected = _ACTIVATIONS[activation](products[0]) * (products[1] if count > 1 else 1)
+    np.testing.assert_allclose(found["C"], expected, rtol=2.0**-8, atol=1e-5)
+    for name, product in zip("PQ"[: count * kept], products, strict=False):
+        np.testing.assert_array_equal(found[name], product.astype(ml_dtypes.bfloat16).astype(float))
+
+
+_ERF = np.vectorize(math.erf)
+_ACTIVATIONS = {
+    "gelu": lambda x: x / 2 * (1 + _ERF(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "relu": lambda x: np.maximum(x, 0),
+}
 
 
 def test_examples() -> None:
