@@ -15,12 +15,12 @@ from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, LoadOp, ReadOp
-from pkc.dialect.arrays import array_type
+from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.program import CONSUMERS, FLAT, STAGES, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
-from pkc.dialect.types import PGLType
+from pkc.dialect.types import Layout, PGLType
 from pkc.driver.better import best_flow, better, careful, has_stages
 from pkc.driver.candidates import is_plain, why_none
 from pkc.driver.chosen import Autoschedule, Found
@@ -200,7 +200,8 @@ class Search:
             return taken
         found, refused = straddling(*self._asked.of, self._target)
         self._untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
-        return self._better(taken, self._estimated(found), self._tuning.gain)
+        gain = self._tuning.gain_of_joined if _fetches(self._base.kernel) else self._tuning.gain
+        return self._better(taken, self._estimated(found), gain)
 
     # Several ranks
 
@@ -211,7 +212,8 @@ class Search:
         return self._better(taken, found, self._tuning.gain)
 
     def _with_packets(self, taken: Found) -> Found:
-        if PACKETS in self._fixed or taken[0].total > self._tuning.packets_to:
+        most = self._tuning.packets_twice_to if _only_reduces(self._base.kernel) else self._tuning.packets_to
+        if PACKETS in self._fixed or taken[0].total > most:
             return taken
         found = sent_in_packets(*self._asked.of, self._target)
         free = (one for one in found if one.settings.keys().isdisjoint(self._fixed))
@@ -333,6 +335,13 @@ def _reads_ahead(kernel: KernelOp) -> bool:
 def _gathers_ahead(kernel: KernelOp) -> bool:
     """Whether rows that tables name are fetched before their use, list by list."""
     return any(map(comes_by_lists, kernel.walk()))
+
+
+def _only_reduces(kernel: KernelOp) -> bool:
+    """Whether all ranks get sums, and no MMA computes what is added up."""
+    ops = list(kernel.walk())
+    everywhere = any(isinstance(op, AccumulateOp) and is_pgl(op.array, Layout.Replicate) for op in ops)
+    return everywhere and not any(isinstance(op, MmaOp) for op in ops)
 
 
 def _fetches(kernel: KernelOp) -> bool:

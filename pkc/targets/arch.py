@@ -317,6 +317,8 @@ class Tuning:
     """The same for tiles that are measured to be the best ones: their estimate may be worse."""
     gain_of_chains: float
     """The same for tiles of loops whose MMAs need one another: only what overlaps differs."""
+    gain_of_joined: float
+    """The same for blocks of operands that are fetched from several ranks, and so awaited from all of these."""
     gain_of_copies: float
     """The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
     gain_of_all_rows: float
@@ -339,3 +341,5 @@ class Tuning:
     """Nanoseconds of a kernel from which on copy engines are tried."""
     packets_to: float
     """Nanoseconds of a kernel up to which packets are tried."""
+    packets_twice_to: float
+    """The same of one that only gives all ranks sums: threads receive contributions, and then the sums of others."""

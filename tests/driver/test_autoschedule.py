@@ -49,8 +49,13 @@ def test_blocks_that_span_parts_are_estimated_as_they_are() -> None:
 
 
 def test_blocks_span_parts_where_parts_are_short_and_the_schedule_leaves_it_open() -> None:
+    assert chosen("gemm_rs", M=16, N=8192, K=2048).schedule["straddle"] == "true"
+    for rows in (16, 64):  # of an operand that is fetched they are estimated to be faster, and measured to be slower
+        of_one = chosen("ag_gemm", M=rows, N=2048, K=8192)
+        across = chosen("ag_gemm", schedule={"straddle": "true"}, M=rows, N=2048, K=8192)
+        assert "straddle" not in of_one.schedule and int(of_one.schedule["tile_M"]) == rows // 4
+        assert of_one.taken is not None and across.taken is not None and across.taken.total < of_one.taken.total
     for name, dims in (("gemm_rs", {"N": 8192, "K": 2048}), ("ag_gemm", {"N": 2048, "K": 8192})):
-        assert chosen(name, M=16, **dims).schedule["straddle"] == "true"
         assert "straddle" not in chosen(name, M=1, **dims).schedule
         assert "straddle" not in chosen(name, M=2048, **dims).schedule
         assert "straddle" not in chosen(name, ranks=1, M=16, **dims).schedule
@@ -428,3 +433,6 @@ def test_packets_where_little_is_sent() -> None:
     assert "all_reduce" not in two
     assert "packets" not in chosen("all_gather", ranks=2, schedule={"packets": "false"}, M=32, N=1024).schedule
     assert "packets" not in chosen("all_gather", ranks=2, M=8192, N=8192).schedule
+    # In two shots threads receive twice.
+    assert "packets" in chosen("all_reduce", M=256, N=1024).schedule
+    assert "packets" not in chosen("all_reduce", M=512, N=1024).schedule
