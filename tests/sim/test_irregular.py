@@ -59,7 +59,8 @@ def test_values_and_bits(name: str, ranks: int) -> None:
         }
 
 
-BUILT = sweep(product(PROGRAMS, (1, 2, 4)), lambda name, ranks: ranks == (1 if PROGRAMS[name].alone else 2))
+OFTEN = {name: 1 if PROGRAMS[name].alone else 2 for name in list(PROGRAMS)[::2]}
+BUILT = sweep(product(PROGRAMS, (1, 2, 4)), lambda name, ranks: ranks == OFTEN.get(name))
 
 
 @pytest.mark.parametrize(("name", "ranks"), BUILT)
