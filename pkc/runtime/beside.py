@@ -75,7 +75,8 @@ class Beside:
         that run. All ranks call this together.
         """
         driver, heap = self._mesh.driver, self._mesh.heap
-        counter, room = heap.allocate(4), heap.allocate(_ROOM)  # other ranks copy into `room`
+        counter, room = heap.allocate(4), heap.allocate(_ROOM)
+        heap.share()  # other ranks copy into `room`
         for (rank, roles), work in zip(self._sides, works, strict=True):
             address = heap.address(rank.rank, counter)
             tried = [self._within(move, rank, room) for move in work.kinds]

@@ -20,7 +20,8 @@ from pkc.runtime.driver import Driver
 from pkc.runtime.group import Group, Job, job
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
-from tests.runtime.fake import SPAN, UNIT, Api
+from tests.runtime.fake import SPAN, UNIT, Api, driver
+from tests.runtime.plays import artifact
 
 STRIDE = 1 << 38
 SIGNALS = Artifact(
@@ -300,6 +301,43 @@ def test_memory_that_comes_again_is_shared_again() -> None:
     assert first == second
     assert [count for _, count in first] == [2, 2], "of both ranks"
     assert first[0] == first[1]
+
+
+def _tried(rank: int) -> Any:
+    """Addresses that copies go to where nothing is mapped, and the ranks that they go to: copy engines send, and the
+    heap has no room for what they try."""
+    with pytest.MonkeyPatch.context() as patch:
+        return _tried_by(*driver(patch, gpus=2))
+
+
+def _tried_by(opened: Driver, api: Api) -> Any:
+    mesh = Mesh.from_torchrun(driver=opened)
+    kernel = LoadedKernel(artifact("all_gather"), mesh)
+    for columns in (256, 16384):
+        x, y = (mesh.empty((4096, columns), "bf16", *layout) for layout in (("shard", 0), ("replicate",)))
+        while not mesh.heap._offsets.lacking(20 << 20):  # room for counters, which have 16 MiB, and little more
+            mesh.heap.allocate(1 << 18)
+        kernel({"X": x, "Y": y})
+    mapped = set[int]()
+    lost, ranks = list[int](), set[int | None]()
+    for name, *arguments in api.calls:
+        if name == "cuMemMap":
+            mapped |= set(range(arguments[0] // UNIT, (arguments[0] + arguments[1]) // UNIT))
+        if name in ("cuMemcpyAsync", "cuMemcpy2DAsync"):
+            first, *_, copy = arguments[0], arguments
+            target, size = (first, copy[2]) if name == "cuMemcpyAsync" else (int(first.dstDevice), _size(first))
+            ranks.add(mesh.heap.rank_at(target))
+            lost += [target] * (not {target // UNIT, (target + size - 1) // UNIT} <= mapped)
+    return lost, ranks
+
+
+def _size(copy: Any) -> int:
+    """Bytes from the first to the last one that a copy of rows writes."""
+    return (copy.Height - 1) * copy.dstPitch + copy.WidthInBytes
+
+
+def test_copies_are_tried_in_memory_that_all_have_mapped() -> None:
+    assert in_processes(_tried, 2) == [([], {0, 1})] * 2
 
 
 def _sees_who_left(rank: int) -> list[int]:
