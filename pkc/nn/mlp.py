@@ -13,13 +13,17 @@ torch: Any = importlib.import_module("torch")
 _nn: Any = torch.nn
 
 
+_HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+
+
 class TensorParallelMLP(torch.nn.Module):
     """`down(activation(up(x)))`, or `down(activation(gate(x)) * up(x))` if `gated`.
 
     `up` and `gate` are column-parallel layers to `inner` features, `down` is a row-parallel one back to `hidden`;
     options as for those. Rank r has inner features r * inner / ranks and on. `activation` is a function, a module, or
-    one of the names "gelu", "gelu_tanh", "silu" and "relu"; with sequence parallelism these, and torch's functions and
-    modules for them, are computed where their operand is. Raises `ValueError` for another name.
+    one of the names "gelu", "gelu_tanh", "silu" and "relu". With sequence parallelism these, `nn.GELU`, `nn.SiLU` and
+    `nn.ReLU`, and `gelu`, `silu` and `relu` of `nn.functional`, are computed where their operand is, unless the layers
+    or the activation have hooks. Raises `ValueError` for another name.
     """
 
     def __init__(
@@ -45,22 +49,38 @@ class TensorParallelMLP(torch.nn.Module):
 
     def _inner(self, x: Any) -> Any:
         layers, name = [self.up] if self.gate is None else [self.gate, self.up], _name(self.activation)
-        if name is None or not self.up.sequence_parallel:
-            first, *others = project(x, layers)
-            made = self.activation(first)
-            return made * others[0] if others else made
-        rights = [layer.weight.t() for layer in layers]
-        biases = [layer.bias for layer in layers if layer.bias is not None]
-        kept = torch.is_grad_enabled() and (x.requires_grad or any(right.requires_grad for right in rights))
-        found, _, _ = torch.ops.pkc.fused_all_gather_matmul_activation(
-            x, rights, biases, name, self.up.sequence_dim, self.up.group, return_A=kept, return_products=kept
+        if name is not None and self.up.sequence_parallel and self._as_made(x, layers):
+            return _fused(x, layers, name)
+        if self.gate is None:
+            return self.activation(self.up(x))
+        up, gate = project(x, [self.up, self.gate])
+        return self.activation(gate) * up
+
+    def _as_made(self, x: Any, layers: list[ColumnParallelLinear]) -> bool:
+        """Whether nobody has put something else in place of the layers, or hooks on them."""
+        modules: list[Any] = [*layers, self.activation]
+        return (
+            all(type(layer) is ColumnParallelLinear for layer in layers)
+            and not any(getattr(module, hooks, None) for module in modules for hooks in _HOOKS)
+            and all(layer.bias is None or layer.bias.dtype == x.dtype for layer in layers)
         )
-        return found
+
+
+def _fused(x: Any, layers: list[ColumnParallelLinear], activation: str) -> Any:
+    """What the activation makes of the first layer's result, times that of the second one, if there are two."""
+    first, rights = layers[0], [layer.weight.t() for layer in layers]
+    biases = [layer.bias for layer in layers if layer.bias is not None]
+    learned = torch.is_grad_enabled() and any(right.requires_grad for right in rights)
+    kept = learned or (torch.is_grad_enabled() and any(each.requires_grad for each in (x, *biases)))
+    found, _, _ = torch.ops.pkc.fused_all_gather_matmul_activation(
+        x, rights, biases, activation, first.sequence_dim, first.group, return_A=learned, return_products=kept
+    )
+    return found
 
 
 def _name(activation: Any) -> str | None:
     """What operators know a function or a module of torch by."""
-    if isinstance(activation, _nn.GELU):
+    if type(activation) is _nn.GELU:
         return {"none": "gelu", "tanh": "gelu_tanh"}[activation.approximate]
     modules = {_nn.SiLU: "silu", _nn.ReLU: "relu"}
     found = (name for name, function in ACTIVATIONS.items() if function is activation)

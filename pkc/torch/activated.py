@@ -18,9 +18,15 @@ _aten: Any = torch.ops.aten
 
 ACTIVATED = "fused_all_gather_matmul_activation"
 
+
+def gelu_tanh(x: Any) -> Any:
+    """GELU by `tanh` in place of `erf`."""
+    return _F.gelu(x, approximate="tanh")
+
+
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "gelu": _F.gelu,
-    "gelu_tanh": partial(_F.gelu, approximate="tanh"),
+    "gelu_tanh": gelu_tanh,
     "silu": _F.silu,
     "relu": _F.relu,
 }
@@ -61,7 +67,7 @@ def fused_all_gather_matmul_activation(
     Raises `ValueError` and `PkcError`.
     """
     calls = calls_of(group_name)
-    layout = ACTIVATED, activation, gather_dim, return_A, return_products, layout_of(A)
+    layout = ACTIVATED, activation, gather_dim, return_A, return_products, len(Bs), layout_of(A)
     layout += tuple(layout_of(each) for each in (*Bs, *biases))
     call = calls.get(layout)
     if call is None:
@@ -196,18 +202,16 @@ def activated_context(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: A
     A, Bs, biases, ctx.activation, gather_dim, ctx.group = inputs
     _, whole, products = output
     ctx.dim = gather_dim % A.dim()
+    ctx.set_materialize_grads(False)
     # What was gathered and the products are kept if they are returned, and computed again if not.
-    ctx.gathered, ctx.count = whole is not None, len(Bs)
-    behind = [*biases, *products]
-    ctx.biased, ctx.kept = bool(biases), bool(products)
-    ctx.save_for_backward(whole if ctx.gathered else A, *Bs, *behind)
+    ctx.gathered, ctx.kept, ctx.count, ctx.biases = whole is not None, bool(products), len(Bs), len(biases)
+    ctx.save_for_backward(whole if ctx.gathered else A, *Bs, *(products or biases))
 
 
 def activated_backward(ctx: Any, grad: Any, grad_whole: Any, grad_products: Sequence[Any]) -> tuple[Any, ...]:
-    count, (a, *behind) = ctx.count, ctx.saved_tensors
-    rights, behind = behind[:count], behind[count:]
-    biases, behind = (behind[:count], behind[count:]) if ctx.biased else ([], behind)
-    products = behind if ctx.kept else _again(ctx, a, rights, biases)
+    count, (a, *rest) = ctx.count, ctx.saved_tensors
+    rights, behind = rest[:count], rest[count:]
+    products = behind if ctx.kept else _again(ctx, a, rights, behind)
     grads: list[Any] = [*grad_products] if ctx.kept else [None] * count
     if grad is not None:
         through = [_GRADIENTS[ctx.activation](grad * products[1] if count > 1 else grad, products[0])]
@@ -215,7 +219,7 @@ def activated_backward(ctx: Any, grad: Any, grad_whole: Any, grad_products: Sequ
             through.append(grad * ACTIVATIONS[ctx.activation](products[0]))
         grads = [one if other is None else one + other for one, other in zip(through, grads, strict=True)]
     grad_a, grad_rights = gradients.of_products(ctx, a, rights, grad_whole, grads)
-    grad_biases: list[Any] = [None] * len(biases)
+    grad_biases: list[Any] = [None] * ctx.biases
     for at, (needed, one) in enumerate(zip(ctx.needs_input_grad[2], grads, strict=False)):
         if needed and one is not None:
             grad_biases[at] = gradients.rows(one, ctx.dim).sum(0)

@@ -14,6 +14,7 @@ torch: Any = importlib.import_module("torch")
 def gather_context(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
     A, Bs, gather_dim, ctx.group = inputs
     ctx.dim = gather_dim % A.dim()
+    ctx.set_materialize_grads(False)
     # What was gathered is kept if it is returned, and gathered again if not.
     ctx.gathered = output[0] is not None
     ctx.save_for_backward(output[0] if ctx.gathered else A, *Bs)

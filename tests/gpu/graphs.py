@@ -81,21 +81,19 @@ def differentiated(job: Job) -> str:
 
     def alone(a: Any, b: Any, c: Any) -> Any:
         activated, given = job.operators.fused_all_gather_matmul_activation, (Mine.apply(a), [Mine.apply(b)])
-        found = [activated(*given, [Mine.apply(c)[:2, 0]], name, 0, job.group)[0] for name in ("gelu", "relu")]
+        bias = Mine.apply(c)[:2, 0]
+        found = [activated(*given, [bias], name, 0, job.group)[0] for name in ("gelu", "relu")]
+        found.append(activated(*given, [bias], "gelu_tanh", 0, job.group, return_A=True)[0])
         return [Whole.apply(each) for each in found]
 
     def gated(a: Any, b: Any, c: Any) -> Any:
-        found, whole, products = job.operators.fused_all_gather_matmul_activation(
-            Mine.apply(a),
-            [Mine.apply(b), Mine.apply(c).t()[:, :2]],
-            [],
-            "silu",
-            0,
-            job.group,
-            return_A=True,
-            return_products=True,
+        activated, rights = job.operators.fused_all_gather_matmul_activation, [Mine.apply(b), Mine.apply(c).t()[:, :2]]
+        biases = [Mine.apply(b)[0], Mine.apply(c)[0, :2]]
+        found, whole, products = activated(
+            Mine.apply(a).unsqueeze(0), rights, biases, "silu", 1, job.group, return_A=True, return_products=True
         )
-        return Whole.apply(found), Whole.apply(whole), *(Whole.apply(product) for product in products)
+        again, _, _ = activated(Mine.apply(a), rights, biases, "gelu_tanh", 0, job.group)
+        return Whole.apply(found), Whole.apply(again), Whole.apply(whole), *(Whole.apply(each) for each in products)
 
     def scatter(a: Any, b: Any, c: Any) -> Any:
         found = job.operators.fused_matmul_reduce_scatter(Mine.apply(a), Mine.apply(c).t(), "avg", 1, job.group)
@@ -128,7 +126,10 @@ def compiled(job: Job) -> str:
     backend = "aot_eager" if job.device == "cpu" else "inductor"
 
     def function(x: Any, up: Any, down: Any) -> Any:
-        _, (wide,) = torch.ops.pkc.fused_all_gather_matmul(x, [up.t()], 0, job.group, return_A=False)
+        wide, _, (kept,) = torch.ops.pkc.fused_all_gather_matmul_activation(
+            x, [up.t()], [], "gelu", 0, job.group, return_products=True
+        )
+        wide = wide + kept
         return torch.ops.pkc.fused_matmul_reduce_scatter(wide, down.t(), "sum", 0, job.group)
 
     traced = torch.compile(function, fullgraph=True, backend=backend)

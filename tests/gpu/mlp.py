@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,8 +17,10 @@ STEEPEST = 1.2
 
 def activated(job: Job) -> str:
     """Each activation, of one product and of one times another, with and without biases and what gradients need."""
-    worst, count = 0.0, 0
-    for (dtype, shape, dim), name in zip(job.cases(), itertools.cycle(("gelu", "gelu_tanh", "silu", "relu"))):
+    worst, count, names = 0.0, 0, itertools.cycle(("gelu", "gelu_tanh", "silu", "relu"))
+    for dtype, shape, dim in job.cases():
+        by_torch = job.device == "cpu" or dim == len(shape) - 1
+        name = "gelu" if dim == len(shape) - 1 else next(names)  # kernels compute all of them
         lefts = job.draw(80, *shape, dtype=dtype)
         whole = job.torch.cat(lefts, dim)
         inner = whole.shape[-1]
@@ -36,7 +38,6 @@ def activated(job: Job) -> str:
             )
             if (gathered is not None) != kept or (kept and not job.torch.equal(gathered, whole)):
                 raise Failure("what is gathered differs from the shards")
-            by_torch = job.device == "cpu" or dim == len(shape) - 1
             exact = [_product(job, whole, right, added[at : at + 1], by_torch) for at, right in enumerate(used)]
             if len(products) != len(used) * kept:
                 raise Failure(f"{len(products)} products are returned")
@@ -72,6 +73,21 @@ def _made(job: Job, name: str, products: list[tuple[Any, Any]], dtype: Any, by_t
     return found, error + (1 + by_torch) * job.rounding(dtype) * (found.abs() + error)
 
 
+def _watched(call: Callable[[], Any]) -> tuple[Any, bool]:
+    """What a call gives, and whether it calls the operator."""
+    names: list[str] = []
+    modes: Any = importlib.import_module("torch.utils._python_dispatch")
+
+    class Watch(modes.TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+            names.append(str(function))
+            return function(*arguments, **(keywords or {}))
+
+    with Watch():
+        found = call()
+    return found, any("fused_all_gather_matmul_activation" in name for name in names)
+
+
 def layered_mlp(job: Job) -> str:
     """The feed-forward block, plain and gated, with its gradients, against one process in float64."""
     torch, worst = job.torch, 0.0
@@ -100,7 +116,10 @@ def layered_mlp(job: Job) -> str:
         x = (whole.chunk(job.ranks)[job.rank] if parallel else whole).clone().requires_grad_()
         with torch.no_grad():
             unheld = mlp(x)
-        found = mlp(x)
+        found, called = _watched(partial(mlp, x))
+        fused = parallel and activation is not functional.mish
+        if called != fused:
+            raise Failure(f"the activation is {'not ' * fused}computed by the operator")
         found.backward(outer.chunk(job.ranks)[job.rank] if parallel else outer)
         known = whole.double().requires_grad_()
         made = exact_activation(exact["gate" if gated else "up"](known))
@@ -111,9 +130,16 @@ def layered_mlp(job: Job) -> str:
         for name, layer in exact.items():
             along = 1 if name == "down" else 0
             pairs.append((getattr(mlp, name).weight.grad, layer.weight.grad.chunk(job.ranks, along)[job.rank]))
-        if bias:
-            pairs.append((mlp.up.bias.grad, exact["up"].bias.grad.chunk(job.ranks)[job.rank]))
-            pairs.append((mlp.down.bias.grad, exact["down"].bias.grad))
+        for name in exact if bias else ():
+            grad = exact[name].bias.grad
+            pairs.append((getattr(mlp, name).bias.grad, grad if name == "down" else grad.chunk(job.ranks)[job.rank]))
+        if parallel:
+            mlp.up.register_forward_hook(lambda *_: None)
+            with torch.no_grad():
+                again, called = _watched(partial(mlp, x))
+            pairs.append((again, share(expected)))
+            if called:
+                raise Failure("a layer with a hook is not called")
         for one, other in pairs:
             worst = max(worst, job.compared(one, other.detach(), 16 * job.rounding(one.dtype) * other.abs().max()))
     return f"error/bound {worst:.3f}"
@@ -137,6 +163,8 @@ def misactivated(job: Job) -> str:
             ("there are 1 biases for 2 right operands", lambda: call([b, b], [v])),
             ("biases[0] must be a vector of torch.bfloat16", lambda: call([b], [v.float()])),
             ("32 biases for 64 columns", lambda: call([b], [v[:32]])),
+            # As many tensors as in a call that was right.
+            ("biases[0] must be a vector", lambda: (call([b, b], []), call([b], [b]))),
             ("Bs have 64 and 32 columns; they must have the same", lambda: call([b, b[:, :32]], [])),
             ("activation is 'selu'", lambda: nn.TensorParallelMLP(128, 64 * job.ranks, activation="selu")),
         )
