@@ -49,7 +49,7 @@ class TensorParallelMLP(torch.nn.Module):
 
     def _inner(self, x: Any) -> Any:
         layers, name = [self.up] if self.gate is None else [self.gate, self.up], _name(self.activation)
-        if name is not None and self.up.sequence_parallel and self._as_made(x, layers):
+        if name is not None and self._as_made(x, layers) and self.up.sequence_parallel:
             return _fused(x, layers, name)
         if self.gate is None:
             return self.activation(self.up(x))
