@@ -70,8 +70,9 @@ def _fused(x: Any, layers: list[ColumnParallelLinear], activation: str) -> Any:
     """What the activation makes of the first layer's result, times that of the second one, if there are two."""
     first, rights = layers[0], [layer.weight.t() for layer in layers]
     biases = [layer.bias for layer in layers if layer.bias is not None]
-    learned = torch.is_grad_enabled() and any(right.requires_grad for right in rights)
-    kept = learned or (torch.is_grad_enabled() and any(each.requires_grad for each in (x, *biases)))
+    learned, kept = (
+        torch.is_grad_enabled() and any(each.requires_grad for each in some) for some in (rights, (x, *rights, *biases))
+    )
     found, _, _ = torch.ops.pkc.fused_all_gather_matmul_activation(
         x, rights, biases, activation, first.sequence_dim, first.group, return_A=learned, return_products=kept
     )

@@ -72,14 +72,16 @@ def fused_all_gather_matmul_activation(
     call = calls.get(layout)
     if call is None:
         dim, ranks = _checked(A, Bs, biases, activation, gather_dim), ranks_of(group_name)
+        options: dict[str, Any] = {
+            "activation": activation,
+            "group": group_name,
+            "return_a": return_A,
+            "kept": return_products,
+        }
         if runs_kernel(ACTIVATED, A, Bs, dim, ranks):
-            form = shapes.flat(A.shape, dim)
-            call = GatherActivated(
-                A, Bs, bool(biases), activation, form, group_name, return_a=return_A, kept=return_products
-            )
+            call = GatherActivated(A, Bs, shapes.flat(A.shape, dim), biased=bool(biases), **options)
         else:
-            options = {"return_a": return_A, "kept": return_products}
-            call = partial(_by_torch, activation=activation, dim=dim, ranks=ranks, group=group_name, **options)
+            call = partial(_by_torch, dim=dim, ranks=ranks, **options)
         keep(calls, layout, call)
     return call(A, Bs, biases)
 
@@ -118,15 +120,15 @@ class GatherActivated:
         self,
         a: Any,
         rights: Sequence[Any],
+        form: shapes.Flat,
+        *,
         biased: bool,
         activation: str,
-        form: shapes.Flat,
         group: str,
-        *,
         return_a: bool,
         kept: bool,
     ) -> None:
-        place, dtype = place_of(group), str(a.dtype).removeprefix("torch.")
+        place, dtype = place_of(group), kernels.type_name(a.dtype)
         self._form, self._whole_form = form, form.times(place.mesh.ranks)
         self._rights = [fused.Right(right) for right in rights]
         self._returns, self._kept = return_a, kept
@@ -211,9 +213,9 @@ def activated_context(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: A
 def activated_backward(ctx: Any, grad: Any, grad_whole: Any, grad_products: Sequence[Any]) -> tuple[Any, ...]:
     count, (a, *rest) = ctx.count, ctx.saved_tensors
     rights, behind = rest[:count], rest[count:]
-    products = behind if ctx.kept else _again(ctx, a, rights, behind)
     grads: list[Any] = [*grad_products] if ctx.kept else [None] * count
     if grad is not None:
+        products = behind if ctx.kept else _again(ctx, a, rights, behind)
         through = [_GRADIENTS[ctx.activation](grad * products[1] if count > 1 else grad, products[0])]
         if count > 1:
             through.append(grad * ACTIVATIONS[ctx.activation](products[0]))

@@ -44,7 +44,7 @@ def obstacle(q: Any, k: Any, most: int = MOST) -> str:
 
 def unknown(tensor: Any) -> str:
     """Why kernels know nothing of a tensor's element type or GPU; empty if they do."""
-    name = _name(tensor)
+    name = kernels.type_name(tensor.dtype)
     if name not in kernels.TYPES:
         return f"the element type is {name}; kernels take {' and '.join(kernels.TYPES)}"
     found = torch.cuda.get_device_capability(tensor.device)
@@ -63,7 +63,7 @@ class Attention:
         self._rows = q.shape[:-1]
         dims = {"B": batch, "H": heads, "G": groups, **_for_schedule(S=rows, T=keys)}
         constants = {"D": features, "group": heads // groups, "causal": causal}
-        program = kernels.example("grouped_attention", _name(q))
+        program = kernels.example("grouped_attention", kernels.type_name(q.dtype))
         kernel = loaded(place, program, dims, constants, _tiles(features, causal=causal))
         self._launch = Launch(kernel, ("Q", "K", "V", "O", "L"), {"scale": scale * LOG2E})
 
@@ -88,11 +88,11 @@ class AttentionBackward:
 
         # Of keys that the diagonal cuts, a shorter block has fewer that are masked.
         shorter = {"tile_T": "96"} if causal else {}
-        delta = loaded(place, kernels.example("attention_delta", _name(q)), own, {"D": features})
-        of_rows = loaded(place, kernels.example("attention_dq", _name(q)), dims, constants, shorter)
+        delta = loaded(place, kernels.example("attention_delta", kernels.type_name(q.dtype)), own, {"D": features})
+        of_rows = loaded(place, kernels.example("attention_dq", kernels.type_name(q.dtype)), dims, constants, shorter)
         # Addresses that tasks share cost the MMAs of narrow heads less than the next task's keys are worth.
         single = {"task_stages": "1"} if features <= _NARROW and not causal else {}
-        of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants, single)
+        of_keys = loaded(place, kernels.example("attention_dkdv", kernels.type_name(q.dtype)), dims, constants, single)
         fixed = {"scale": scale * LOG2E}
         self.delta = Launch(delta, ("dO", "O", "delta"), {})
         self.of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
@@ -129,7 +129,7 @@ class SpreadAttention:
             arrays = [place.array(shape, q.dtype, "shard", 2, number=number, **order) for number in range(4)]
             dims = {"B": batch, "H": heads, **_for_schedule(S=shape[2])}
             constants = {"D": features, "causal": causal, **order}
-            kernel = loaded(place, kernels.example(example, _name(q)), dims, constants)
+            kernel = loaded(place, kernels.example(example, kernels.type_name(q.dtype)), dims, constants)
             fixed = dict(zip("QKVO", arrays, strict=True))
             launch = Launch(kernel, (), {**fixed, "scale": scale * LOG2E})
             place.sizes[key] = launch, [array.tensor() for array in arrays]
@@ -159,7 +159,3 @@ def as_kernels_read(tensor: Any) -> Any:
 def _for_schedule(**lengths: int) -> dict[str, int]:
     """Lengths for which schedules are chosen. Rows of f32 of any other multiple of 4 begin where TMA reads, too."""
     return {name: length if length % _TMA_ROW else kernels.rows_of_schedule(length) for name, length in lengths.items()}
-
-
-def _name(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

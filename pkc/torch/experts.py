@@ -67,7 +67,7 @@ def _prepared(place: Place, X: Any, choices: Any, gate: Any, ranks: int) -> tupl
     gather = Launch(loads, (), {"X": chosen, "Y": gathered})
     dims = {"S": whole, "H": hidden, "R": rows, "E": experts, "K": top, "T": tokens, "N": inner}
     names = "rows", "first", "count", "places", "weight", "gate", "up", "down", "O"
-    launch = Launch(loaded(place, kernels.experts(str(X.dtype).removeprefix("torch.")), dims), names, {"X": x, "Y": y})
+    launch = Launch(loaded(place, kernels.experts(kernels.type_name(X.dtype)), dims), names, {"X": x, "Y": y})
     return x.tensor(), chosen.tensor(), gathered.tensor(), gather, launch
 
 

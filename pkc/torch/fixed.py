@@ -77,7 +77,7 @@ class FixedSum:
         return plain.exchange(rows, self._ranks, self._group).flatten(0, 1)
 
     def _kernel(self, a: Any) -> Callable[..., None]:
-        program = kernels.matmul(str(a.dtype).removeprefix("torch.")).tree
+        program = kernels.matmul(kernels.type_name(a.dtype)).tree
         dims = {"M": self._shape[0], "K": self._step, "N": self._shape[1]}
         launch = Launch(loaded(place_on(a.device.index), program, dims), "ABC", {})
 

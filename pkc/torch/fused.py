@@ -31,7 +31,7 @@ def obstacle(a: Any, rights: Sequence[Any], ranks: int) -> str:
 
 def unknown(a: Any, rights: Sequence[Any]) -> str:
     """Why no kernel multiplies these; empty if one does."""
-    name = str(a.dtype).removeprefix("torch.")
+    name = kernels.type_name(a.dtype)
     if name not in kernels.TYPES:
         return f"the element type is {name}; kernels multiply {' and '.join(kernels.TYPES)}"
     if not a.numel() or not all(right.numel() for right in rights):
@@ -62,7 +62,7 @@ class GatherMatmul:
         key = ("gather", self._right.transposed, a.dtype, self._shape[0], a.shape[-1], self._shape[1])
         sizes = place.sizes.get(key)
         if sizes is None:
-            kernel = kernels.gather_matmul(_name(a.dtype), transposed=self._right.transposed)
+            kernel = kernels.gather_matmul(kernels.type_name(a.dtype), transposed=self._right.transposed)
             array = place.array((key[3], key[4]), a.dtype, "shard", 0)
             sizes = place.sizes[key] = Sizes(place, kernel, "A", array, key[3:])
         self._sizes, self._launch = sizes, sizes.launch("BC", "B" * self._right.transposed)
@@ -95,7 +95,7 @@ class MatmulSum:
         sizes = place.sizes.get(key)
         if sizes is None:
             make = kernels.matmul_scatter if scatter else kernels.matmul_reduce
-            kernel = make(_name(a.dtype), transposed=self._right.transposed, average=average)
+            kernel = make(kernels.type_name(a.dtype), transposed=self._right.transposed, average=average)
             array = place.array((rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
             sizes = place.sizes[key] = Sizes(place, kernel, "C", array, key[4:])
         self._sizes, self._launch = sizes, sizes.launch("AB", "B" * self._right.transposed)
@@ -144,7 +144,3 @@ class Sizes:
         rows = local.shape[0]
         whole[self._rank.rank * rows : (self._rank.rank + 1) * rows] = local
         return whole
-
-
-def _name(dtype: Any) -> str:
-    return str(dtype).removeprefix("torch.")

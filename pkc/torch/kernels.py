@@ -98,15 +98,15 @@ def gather_activated(
     Without `b` and `v` unless `biased`; the products are P and Q if they are `kept`.
     """
     kind, names = TYPES[dtype], list(zip("BV", "bv", "PQ", transposed, strict=False))
-    matrix, row, product = f"{kind}[K, N]", f"{kind}[N]", f"{kind}[M, N]"
-    arrays = [f"{right}: {f'{kind}[N, K]' if turned else matrix}" for right, _, _, turned in names]
-    arrays += [f"{bias}: {row}" for _, bias, _, _ in names if biased]
+    product = f"{kind}[M, N]"
+    arrays = [f"{right}: {kind}[{_right(right, turned)[0]}]" for right, _, _, turned in names]
+    arrays += [f"{bias}: {kind}[N]" for _, bias, _, _ in names if biased]
     arrays += [f"C: {product}", *(f"{whole}: {product}" for _, _, whole, _ in names if kept)]
     zeros, matmuls, behind, factors = list[str](), list[str](), list[str](), list[str]()
     for right, bias, whole, turned in names:
         tile = whole.lower()
         zeros.append(f"        {tile} = zeros(f32, m, n)")
-        matmuls.append(f"            {tile} += A[m, k] @ {f'{right}[n, k].T' if turned else f'{right}[k, n]'}")
+        matmuls.append(f"            {tile} += A[m, k] @ {_right(right, turned)[1]}")
         if biased:
             behind.append(f"        {tile}_{bias} = {tile} + cast({bias}[n], f32)")
             tile = f"{tile}_{bias}"
@@ -169,10 +169,20 @@ def rows_of_schedule(rows: int) -> int:
     return -(-rows // unit) * unit
 
 
+def type_name(dtype: object) -> str:
+    """What torch calls an element type."""
+    return str(dtype).removeprefix("torch.")
+
+
+def _right(name: str, transposed: bool) -> tuple[str, str]:
+    """The dimensions of a right operand in memory, and its tile."""
+    return ("N, K", f"{name}[n, k].T") if transposed else ("K, N", f"{name}[k, n]")
+
+
 def _kernel(
     name: str, dtype: str, transposed: bool, *, gathered: str = "", summed: str = "", average: bool = False
 ) -> Kernel:
-    right, tile = ("N, K", "B[n, k].T") if transposed else ("K, N", "B[k, n]")
+    right, tile = _right("B", transposed)
     value = "acc / cast(ranks, f32)" if average else "acc"
     text = _SOURCE.format(
         name=name,

@@ -324,8 +324,8 @@ def _tried_by(opened: Driver, api: Api) -> Any:
         if name == "cuMemMap":
             mapped |= set(range(arguments[0] // UNIT, (arguments[0] + arguments[1]) // UNIT))
         if name in ("cuMemcpyAsync", "cuMemcpy2DAsync"):
-            first, *_, copy = arguments[0], arguments
-            target, size = (first, copy[2]) if name == "cuMemcpyAsync" else (int(first.dstDevice), _size(first))
+            plain, first = name == "cuMemcpyAsync", arguments[0]
+            target, size = (first, arguments[2]) if plain else (int(first.dstDevice), _size(first))
             ranks.add(mesh.heap.rank_at(target))
             lost += [target] * (not {target // UNIT, (target + size - 1) // UNIT} <= mapped)
     return lost, ranks
