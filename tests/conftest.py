@@ -27,15 +27,29 @@ from pkc.cli.opt import main as pkc_opt
 
 _RUN = "// RUN:"
 
+_TESTS_BETWEEN_COLLECTIONS = 500
+"""They leave one or two gigabytes of garbage."""
+_since_collection = 0
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts")
 
 
 def pytest_collection_finish() -> None:
-    """What stands for the whole run is not looked through for garbage again, and the rest less often."""
+    """What stands for the whole run is not looked through for garbage; the rest is from time to time alone."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.disable()
+
+
+def pytest_runtest_logfinish() -> None:
+    """Looks for garbage between tests; what is left, caches for the most part, is not looked through again."""
+    global _since_collection  # noqa: PLW0603
+    _since_collection += 1
+    if _since_collection == _TESTS_BETWEEN_COLLECTIONS:
+        _since_collection = 0
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
