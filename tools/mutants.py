@@ -48,6 +48,9 @@ SIZES: dict[str, dict[str, int]] = {
     "packed_attention": {"H": 1, "G": 1, "S": 301, "T": 333, "N": 4},
     "decode_attention": {"H": 4, "R": 5, "T": 1100},
     "ring_attention": {"B": 1, "H": 2, "S": 400},
+    "grouped_ring_attention": {"B": 1, "H": 4, "G": 4, "S": 400},
+    "ring_attention_dq": {"B": 1, "H": 2, "G": 2, "S": 400, "T": 300},
+    "ring_attention_dkdv": {"B": 1, "H": 2, "S": 300, "T": 400},
     "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "mlp": {"M": 400, "N": 269, "K": 75, "P": 140},
     "grouped_gemm": {"E": 2, "P": 157, "N": 261, "K": 75},

@@ -305,6 +305,22 @@ class VisitedOp(_Number):
 
 
 @irdl_op_definition
+class FirstVisitedOp(_Number):
+    """The first iteration of a loop from `first` on that is run in this task: `needed`, if that is no earlier.
+
+    Those before it change nothing here. What is fetched for all tasks alike is fetched from `first` on.
+    """
+
+    name = "pk.first_visited"
+    needed = operand_def(IndexType())
+    first = operand_def(IndexType())
+    assembly_format = "$needed `from` $first attr-dict"
+
+    def __init__(self, needed: SSAValue, first: SSAValue) -> None:
+        super().__init__(operands=[needed, first], result_types=[IndexType()])
+
+
+@irdl_op_definition
 class BlockNumberOp(_Number):
     """A number that is unique among the blocks of one size of a dimension, whatever list they are from; it ascends.
 

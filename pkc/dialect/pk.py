@@ -50,6 +50,7 @@ PROGRAM = (
     coordinates.ZigzagCountOp,
     coordinates.IsWholeOp,
     coordinates.VisitedOp,
+    coordinates.FirstVisitedOp,
     coordinates.BlockNumberOp,
     coordinates.OwnerOp,
     coordinates.BlockIndexOp,

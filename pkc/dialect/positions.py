@@ -226,6 +226,7 @@ _FUNCTIONS: dict[type[Operation], Callable[[Any, Machine], Callable[..., Any]]] 
     coordinates.ZigzagCountOp: _zigzag_count,
     coordinates.IsWholeOp: _is_whole,
     coordinates.VisitedOp: lambda op, machine: _visited,
+    coordinates.FirstVisitedOp: lambda op, machine: max,
     coordinates.BlockNumberOp: lambda op, machine: _number(block_type(op.block), machine),
     coordinates.RotateOp: lambda op, machine: _rotated,
     coordinates.InterleaveOp: lambda op, machine: functools.partial(

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
-from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.coordinates import BlockOp, RankOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
@@ -19,24 +19,26 @@ from pkc.driver.lengths import Lengths
 def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: int) -> dict[str, int]:
     """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
     multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
-    same of shards, if they are equal and an access follows those of several dimensions."""
+    same of shards, if they are equal, and an access follows those of several dimensions or reads those of other ranks
+    that rows end with."""
     return lengths_of(kernels).divisors(dims, ranks)
 
 
 def lengths_of(kernels: Iterable[Operation]) -> Lengths:
     """The lengths that `divisors_of` looks at."""
     rows: dict[tuple[str, str | None, int], None] = {}
-    crossed: set[str] = set()
+    crossed, staged = set[str](), set[str]()
     for kernel in kernels:
         assert isinstance(kernel, KernelOp)
         crossed |= _crossed(kernel)
+        staged |= _staged(kernel)
         for kind in (argument.type for argument in kernel.body.block.args):
             if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
                 continue
             last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
             if isinstance(last, str):
                 rows[last, shards, dtype_bytes(kind.element_type)] = None
-    return Lengths(tuple(rows), tuple(sorted(crossed)))
+    return Lengths(tuple(rows), tuple(sorted(crossed)), tuple(sorted(staged)))
 
 
 def _crossed(kernel: KernelOp) -> set[str]:
@@ -52,4 +54,18 @@ def _crossed(kernel: KernelOp) -> set[str]:
             dims.add(kind.dimensions[kind.shard_dim])
         if len(dims) > 1:
             found.update(dim for dim in dims if isinstance(dim, str))
+    return found
+
+
+def _staged(kernel: KernelOp) -> set[str]:
+    """The dimensions of rows of which blocks in shards of other ranks are read."""
+    found: set[str] = set()
+    for op in kernel.walk():
+        if not isinstance(op, LoadOp) or not isinstance(op.array.type, PGLType) or not ends_with_shards(op.array.type):
+            continue
+        block, dim = op.indices[-1].owner, op.array.type.dimensions[-1]
+        if not isinstance(block, BlockOp) or not block.in_shard or not isinstance(dim, str):
+            continue
+        if block.shard is None or not isinstance(block.shard.owner, RankOp):
+            found.add(dim)
     return found

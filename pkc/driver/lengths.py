@@ -22,6 +22,8 @@ class Lengths:
     """Dimensions of rows, the name of those of their shards, and the bytes of an element."""
     crossed: tuple[str, ...]
     """Dimensions of which one access follows the shards of several."""
+    staged: tuple[str, ...] = ()
+    """Dimensions of rows of which shards of other ranks are read: copies of these lie in whole rows."""
 
     def divisors(self, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
         """What they are multiples of, as `divisors_of` says."""
@@ -36,7 +38,8 @@ class Lengths:
                 divisor = math.gcd(length, CHUNK)
                 if divisor * size % CHUNK:
                     found[row] = min(divisor, found.get(row, divisor))
-        for dim in self.crossed:
-            if dim in dims and dims[dim] % ranks == 0:
-                found[every_shard(dim)] = math.gcd(dims[dim] // ranks, _LONGEST_BLOCK)
+        for named, most in ((self.staged, CHUNK), (self.crossed, _LONGEST_BLOCK)):
+            for dim in named:
+                if dim in dims and dims[dim] % ranks == 0:
+                    found[every_shard(dim)] = math.gcd(dims[dim] // ranks, most)
         return found

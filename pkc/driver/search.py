@@ -17,7 +17,7 @@ from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, LoadOp, ReadOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import GatherOp
-from pkc.dialect.coordinates import VisitedOp
+from pkc.dialect.coordinates import FirstVisitedOp, VisitedOp
 from pkc.dialect.program import CONSUMERS, FLAT, STAGES, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import Layout, PGLType
@@ -293,7 +293,7 @@ def _has_uneven_blocks(op: Operation) -> bool:
     """Whether tasks skip blocks, or a loop goes through as many as an array says."""
     if isinstance(op, scf.ForOp):
         return any(isinstance(value.owner, ReadOp) for value in sources((op.lb, op.ub)))
-    return isinstance(op, VisitedOp)
+    return isinstance(op, VisitedOp | FirstVisitedOp)
 
 
 @functools.lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pkc.cost.operations import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
-from pkc.dialect.coordinates import BlockCountOp, VisitedOp
+from pkc.dialect.coordinates import BlockCountOp, FirstVisitedOp, VisitedOp
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
@@ -65,7 +65,7 @@ def counts_blocks(op: Operation) -> bool:
         return True
     users = [use.operation for use in op.results[0].uses] if isinstance(op, BlockCountOp) else []
     users += [use.operation for user in users if isinstance(user, MaxSIOp) for use in user.result.uses]
-    return not all(isinstance(user, TasksOp | scf.ForOp | VisitedOp | MaxSIOp) for user in users)
+    return not all(isinstance(user, TasksOp | scf.ForOp | VisitedOp | FirstVisitedOp | MaxSIOp) for user in users)
 
 
 def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iterator[dict[Dim, int]]:

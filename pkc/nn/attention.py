@@ -41,7 +41,7 @@ class ContextParallelAttention(torch.nn.Module):
     def forward(self, q: Any, k: Any, v: Any) -> Any:
         if self.method == "ulysses":
             return torch.ops.pkc.ulysses_attention(q, k, v, self.group, self.causal, self.scale)
-        return torch.ops.pkc.ring_attention(q, k, v, self.group, self.causal, self.scale, self.zigzag)
+        return torch.ops.pkc.ring_attention(q, k, v, self.group, self.causal, self.scale, self.zigzag)[0]
 
     def extra_repr(self) -> str:
         return f"method={self.method}, causal={self.causal}, zigzag={self.zigzag}"

@@ -36,6 +36,7 @@ from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.expand_reduce import ExpandReduce
 from pkc.passes.roles.fuse_chains import FuseChains
 from pkc.passes.roles.fuse_phases import FusePhases
+from pkc.passes.roles.give_registers import GiveRegisters
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.load_once import LoadOnce
@@ -183,6 +184,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
     PlanEpilogues(),  # MMAs and registers stay what they are; before chains, which what may wait has to be
     FuseChains(),  # needs the registers; releases and MMAs stand where they stay, and nothing merges what it repeats
+    GiveRegisters(),  # what tiles need is final; warps and launches are what they stay
     LookAhead(),  # MMAs are issued and waited for where they stay, and in pieces where they are
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
     ReleaseShared(),  # obeys what stages share; before the drains that releases need

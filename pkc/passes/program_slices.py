@@ -10,7 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import READING
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.passes.analysis.dependence import all_iterations, ancestors, sources
+from pkc.passes.analysis.dependence import all_iterations, ancestors, first_iteration, sources
 from pkc.passes.build import constant, is_constant
 from pkc.passes.splits import split_of
 
@@ -84,7 +84,7 @@ def from_zero(variable: SSAValue) -> bool:
     loop = variable.owner.parent_op()
     if not isinstance(loop, scf.ForOp) or split_of(loop) is not None:
         return True
-    return is_constant(loop.lb, 0) and is_constant(loop.step, 1)
+    return is_constant(first_iteration(loop), 0) and is_constant(loop.step, 1)
 
 
 def copy_nest(
@@ -169,7 +169,7 @@ def _copy_tasks(
 def _copy_for(block: Block, loop: scf.ForOp, known: Known) -> Block:
     split = split_of(loop)
     if split is None or split.index in known:
-        first, last = copy_value(block, loop.lb, known), copy_value(block, all_iterations(loop), known)
+        first, last = (copy_value(block, end, known) for end in (first_iteration(loop), all_iterations(loop)))
     else:
         start = constant(0)
         _add(block, start, loop)

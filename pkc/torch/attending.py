@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Mapping
 from typing import Any
 
+from pkc.runtime.arrays import Array
 from pkc.runtime.launch import runs_on
 from pkc.targets import DEFAULT, code_of
 from pkc.torch import kernels
@@ -30,6 +32,11 @@ _BESIDE = 2**28
 """Scores from which on it is worth two events that SMs go on with one gradient when they are done with the other."""
 
 LOG2E = math.log2(math.e)
+
+RING, BACKWARD = "ring_attention", "backward"
+
+_FETCHED = {"overlap": "inter_sm", "comm_sms": "4"}
+"""Gradients set their tiles, so that nothing is chosen for them: as many SMs fetch as is chosen for attention."""
 
 
 def obstacle(q: Any, k: Any, most: int = MOST) -> str:
@@ -82,19 +89,17 @@ class AttentionBackward:
         place = place_on(q.device.index)
         batch, heads, rows, features = q.shape
         groups, keys = k.shape[1:3]
-        own = {"B": batch, "H": heads, **_for_schedule(S=rows)}
-        dims = {**own, "G": groups, **_for_schedule(T=keys)}
+        dims = {"B": batch, "H": heads, "G": groups, **_for_schedule(S=rows, T=keys)}
         constants = {"D": features, "group": heads // groups, "causal": causal}
 
         # Of keys that the diagonal cuts, a shorter block has fewer that are masked.
         shorter = {"tile_T": "96"} if causal else {}
-        delta = loaded(place, kernels.example("attention_delta", kernels.type_name(q.dtype)), own, {"D": features})
         of_rows = loaded(place, kernels.example("attention_dq", kernels.type_name(q.dtype)), dims, constants, shorter)
         # Addresses that tasks share cost the MMAs of narrow heads less than the next task's keys are worth.
         single = {"task_stages": "1"} if features <= _NARROW and not causal else {}
         of_keys = loaded(place, kernels.example("attention_dkdv", kernels.type_name(q.dtype)), dims, constants, single)
         fixed = {"scale": scale * LOG2E}
-        self.delta = Launch(delta, ("dO", "O", "delta"), {})
+        self.delta = _delta(q)
         self.of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
         self.of_keys = Launch(of_keys, ("Q", "K", "V", "dO", "L", "delta", "dK", "dV"), fixed)
         self._beside = torch.cuda.Stream(q.device) if batch * heads * rows * keys >= _BESIDE else None
@@ -114,22 +119,19 @@ class AttentionBackward:
         return tuple(found)
 
 
-class SpreadAttention:
+class UlyssesAttention:
     """Attention of tensors that are laid out as these, each of which is this rank's shard of the sequence."""
 
-    def __init__(
-        self, example: str, q: Any, group: str, *, causal: bool, scale: float, zigzag: bool | None = None
-    ) -> None:
+    def __init__(self, q: Any, group: str, *, causal: bool, scale: float) -> None:
         place = place_of(group)
         batch, heads, rows, features = q.shape
         shape = batch, heads, rows * place.mesh.ranks, features
-        key = example, q.dtype, shape, causal, zigzag, scale
+        key = "ulysses_attention", q.dtype, shape, causal, scale
         if key not in place.sizes:
-            order = {} if zigzag is None else {"zigzag": zigzag}
-            arrays = [place.array(shape, q.dtype, "shard", 2, number=number, **order) for number in range(4)]
+            arrays = [place.array(shape, q.dtype, "shard", 2, number=number) for number in range(4)]
             dims = {"B": batch, "H": heads, **_for_schedule(S=shape[2])}
-            constants = {"D": features, "causal": causal, **order}
-            kernel = loaded(place, kernels.example(example, kernels.type_name(q.dtype)), dims, constants)
+            program = kernels.example("ulysses_attention", kernels.type_name(q.dtype))
+            kernel = loaded(place, program, dims, {"D": features, "causal": causal})
             fixed = dict(zip("QKVO", arrays, strict=True))
             launch = Launch(kernel, (), {**fixed, "scale": scale * LOG2E})
             place.sizes[key] = launch, [array.tensor() for array in arrays]
@@ -141,6 +143,120 @@ class SpreadAttention:
             shard.copy_(tensor)
         self._launch()
         return out.clone(memory_format=torch.contiguous_format)
+
+
+class RingAttention:
+    """Attention of tensors that are laid out as these, each of which is this rank's shard of the sequence, and the
+    log-sum-exp of each row, to base 2. K and V come round the ring."""
+
+    def __init__(self, q: Any, k: Any, group: str, *, causal: bool, scale: float, zigzag: bool) -> None:
+        ring = _Ring(q, k, group, causal=causal, scale=scale, zigzag=zigzag)
+        if ring.key not in ring.place.sizes:
+            shapes = {"Q": q.shape, "K": k.shape, "V": k.shape, "O": q.shape}
+            arrays = {name: ring.array(shape) for name, shape in shapes.items()}
+            arrays["L"] = ring.array(q.shape[:-1], torch.float32)
+            launch = ring.launch("grouped_ring_attention", arrays, ring.groups)
+            ring.place.sizes[ring.key] = launch, {name: array.tensor() for name, array in arrays.items()}
+        self._launch, self._shards = ring.place.sizes[ring.key]
+
+    def __call__(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+        for name, tensor in (("Q", q), ("K", k), ("V", v)):
+            self._shards[name].copy_(tensor)
+        self._launch()
+        return tuple(self._shards[name].clone(memory_format=torch.contiguous_format) for name in ("O", "L"))
+
+
+class RingBackward:
+    """The gradients of attention of tensors that are laid out as these, each of which is this rank's shard of the
+    sequence. For those of Q, K and V come round the ring; for those of K and V, Q and what belongs to its rows.
+
+    Nothing is added up over ranks, and sums have one order. For their gradients K and V have as many heads as Q, which
+    crosses no link; those of heads that share one are added up in f32.
+    """
+
+    def __init__(self, q: Any, k: Any, group: str, *, causal: bool, scale: float, zigzag: bool) -> None:
+        ring = _Ring(q, k, group, causal=causal, scale=scale, zigzag=zigzag)
+        self._shape, self._each = k.shape, ring.each
+        key = BACKWARD, *ring.key
+        if key not in ring.place.sizes:
+            names = {"Q": q.shape, "dO": q.shape, "dQ": q.shape, "dK": q.shape, "dV": q.shape}
+            arrays = {name: ring.array(shape) for name, shape in (names | {"K": k.shape, "V": k.shape}).items()}
+            arrays |= {name: ring.array(q.shape[:-1], torch.float32) for name in ("L", "delta")}
+            heads = {name: ring.array(q.shape) for name in ("K", "V")} if ring.each > 1 else {}
+            # Of keys that the diagonal cuts, a shorter block has fewer that are masked.
+            shorter = {"tile_T": "96"} if causal else {}
+            both = {name: arrays[name] for name in ("Q", "K", "V", "dO", "L", "delta")}
+            rows, keys = ({name: arrays[name] for name in some} for some in (("dQ",), ("dK", "dV")))
+            of_rows = ring.launch("ring_attention_dq", both | rows, ring.groups | ring.keys, _FETCHED | shorter)
+            of_keys = ring.launch("ring_attention_dkdv", both | heads | keys, ring.keys, _FETCHED)
+            shards, more = ({name: one.tensor() for name, one in some.items()} for some in (arrays, heads))
+            ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards, more
+        self._delta, self._of_rows, self._of_keys, self._shards, self._heads = ring.place.sizes[key]
+
+    def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
+        shards = self._shards
+        for name, tensor in (("dO", grad), ("Q", q), ("K", k), ("V", v), ("L", logs)):
+            shards[name].copy_(tensor)
+        for name, shard in self._heads.items():
+            shard.view(*self._shape[:2], self._each, *self._shape[2:]).copy_(shards[name][:, :, None])
+        self._delta(shards["dO"], as_kernels_read(out), shards["delta"])
+        self._of_rows()
+        self._of_keys()
+        found = shards["dQ"].clone(memory_format=torch.contiguous_format)
+        return found, *(self._of_heads(shards[name]) for name in ("dK", "dV"))
+
+    def _of_heads(self, shard: Any) -> Any:
+        """The gradient of heads of K or V, of which each serves several of Q."""
+        if self._each == 1:
+            return shard.clone(memory_format=torch.contiguous_format)
+        each = shard.view(*self._shape[:2], self._each, *self._shape[2:])
+        return each.sum(2, dtype=torch.float32).to(shard.dtype)
+
+
+class _Ring:
+    """The arrays and kernels of a ring over which a sequence is spread."""
+
+    def __init__(self, q: Any, k: Any, group: str, *, causal: bool, scale: float, zigzag: bool) -> None:
+        self.place = place_of(group)
+        batch, heads, rows, features = q.shape
+        self.each = heads // k.shape[1]
+        self.key = RING, q.dtype, q.shape, k.shape, causal, zigzag, scale
+        self.groups = {"G": k.shape[1]}
+        # Shards begin where TMA reads if their lengths, not that of the whole, are multiples.
+        length = _for_schedule(shard=rows)["shard"] * self.place.mesh.ranks
+        self.keys = {"T": length}
+        self._dims = {"B": batch, "H": heads, "S": length}
+        self._dtype, self._scale, self._arrays = q.dtype, scale * LOG2E, 0
+        self._constants = {"D": features, "causal": causal, "zigzag": zigzag}
+
+    def array(self, shard: tuple[int, ...], dtype: Any = None) -> Array:
+        """An array of shards of this shape in memory that all ranks reach."""
+        batch, heads, rows, *features = shard
+        shape = batch, heads, rows * self.place.mesh.ranks, *features
+        number, self._arrays = self._arrays, self._arrays + 1
+        zigzag = bool(self._constants["zigzag"])
+        return self.place.array(shape, dtype or self._dtype, "shard", 2, number=number, zigzag=zigzag)
+
+    def launch(
+        self,
+        example: str,
+        arrays: Mapping[str, Array],
+        dims: Mapping[str, int],
+        schedule: Mapping[str, str] | None = None,
+    ) -> Launch:
+        """Launches of an example on its arrays, whose dimensions are those of Q and `dims`."""
+        constants = self._constants | ({"group": self.each} if "G" in dims else {})
+        program = kernels.example(example, kernels.type_name(self._dtype))
+        kernel = loaded(self.place, program, {**self._dims, **dims}, constants, schedule)
+        return Launch(kernel, (), {**arrays, "scale": self._scale})
+
+
+def _delta(q: Any) -> Launch:
+    """The sums of dO * O in each row."""
+    batch, heads, rows, features = q.shape
+    program = kernels.example("attention_delta", kernels.type_name(q.dtype))
+    sizes = {"B": batch, "H": heads, **_for_schedule(S=rows)}
+    return Launch(loaded(place_on(q.device.index), program, sizes, {"D": features}), ("dO", "O", "delta"), {})
 
 
 def _tiles(features: int, *, causal: bool) -> dict[str, str]:

@@ -22,7 +22,7 @@ torch: Any = importlib.import_module("torch")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
 
 ATTENTION, RING, ULYSSES = "attention", "ring_attention", "ulysses_attention"
-BACKWARD, SPREAD_BACKWARD = "attention_backward", "spread_attention_backward"
+BACKWARD, RING_BACKWARD, ULYSSES_BACKWARD = (f"{name}_backward" for name in (ATTENTION, RING, ULYSSES))
 
 _calls: dict[object, Any] = {}
 """What attention on one device does, by layout of its tensors."""
@@ -69,14 +69,51 @@ def ring_attention(
     causal: bool = False,
     scale: float | None = None,
     zigzag: bool = False,
-) -> Any:
-    """Attention over a sequence of which each rank has a shard, equally long ones; K and V come round the ring.
+) -> tuple[Any, Any]:
+    """Attention over a sequence of which each rank has a shard, equally long ones, and the log-sum-exp of each row, as
+    of `attention`; K and V come round the ring.
 
     With `zigzag` shards are in zigzag order (docs/language.md, section 3), so that with `causal` all ranks have the
     same work. Raises `ValueError` and `PkcError`.
     """
-    make = partial(attending.SpreadAttention, RING, zigzag=zigzag)
-    return _spread(RING, make, Q, K, V, group_name, causal=causal, scale=scale, zigzag=zigzag)
+    calls, options = calls_of(group_name), {"causal": causal, "zigzag": zigzag}
+    layout = RING, causal, scale, zigzag, *map(layout_of, (Q, K, V))
+    call = calls.get(layout)
+    if call is None:
+        factor = _checked(RING, Q, K, V, scale)
+        if ranks_of(group_name) > 1 and _has_kernel(RING, Q, K):
+            call = attending.RingAttention(Q, K, group_name, scale=factor, **options)
+        else:
+            call = partial(_gathered, group=group_name, scale=factor, **options)
+        keep(calls, layout, call)
+    return call(Q, K, V)
+
+
+def ring_attention_backward(
+    grad: Any,
+    Q: Any,
+    K: Any,
+    V: Any,
+    out: Any,
+    sums: Any,
+    group_name: str,
+    causal: bool = False,
+    scale: float | None = None,
+    zigzag: bool = False,
+) -> tuple[Any, Any, Any]:
+    """The gradients of this rank's shards of Q, K and V, from that of what `ring_attention` gave for them, `out` and
+    `sums`. Raises `PkcError`."""
+    calls, options = calls_of(group_name), {"causal": causal, "zigzag": zigzag}
+    layout = RING_BACKWARD, causal, scale, zigzag, *map(layout_of, (grad, Q, K, V, out, sums))
+    call = calls.get(layout)
+    if call is None:
+        factor = _checked(RING_BACKWARD, Q, K, V, scale)
+        if ranks_of(group_name) > 1 and _has_kernel(RING_BACKWARD, Q, K, attending.MOST_BACKWARD):
+            call = attending.RingBackward(Q, K, group_name, scale=factor, **options)
+        else:
+            call = partial(_gathered_backward, group=group_name, scale=factor, **options)
+        keep(calls, layout, call)
+    return call(grad, Q, K, V, out, sums)
 
 
 def ulysses_attention(Q: Any, K: Any, V: Any, group_name: str, causal: bool = False, scale: float | None = None) -> Any:
@@ -84,31 +121,15 @@ def ulysses_attention(Q: Any, K: Any, V: Any, group_name: str, causal: bool = Fa
 
     Raises `ValueError` and `PkcError`.
     """
-    make = partial(attending.SpreadAttention, ULYSSES)
-    return _spread(ULYSSES, make, Q, K, V, group_name, causal=causal, scale=scale, zigzag=False)
-
-
-def _spread(
-    operator: str,
-    make: Callable[..., Any],
-    Q: Any,
-    K: Any,
-    V: Any,
-    group: str,
-    *,
-    causal: bool,
-    scale: float | None,
-    zigzag: bool,
-) -> Any:
-    calls = calls_of(group)
-    layout = operator, causal, scale, zigzag, *map(layout_of, (Q, K, V))
+    calls = calls_of(group_name)
+    layout = ULYSSES, causal, scale, *map(layout_of, (Q, K, V))
     call = calls.get(layout)
     if call is None:
-        factor, each = _checked(operator, Q, K, V, scale), Q.shape[1] // K.shape[1]
-        if ranks_of(group) > 1 and _has_kernel(operator, Q, K):
-            call = partial(_for_each_head, make(Q, group, causal=causal, scale=factor), each)
+        factor, each = _checked(ULYSSES, Q, K, V, scale), Q.shape[1] // K.shape[1]
+        if ranks_of(group_name) > 1 and _has_kernel(ULYSSES, Q, K):
+            call = partial(_for_each_head, attending.UlyssesAttention(Q, group_name, causal=causal, scale=factor), each)
         else:
-            call = partial(_gathered, group=group, causal=causal, scale=factor, zigzag=zigzag)
+            call = partial(_result_alone, group=group_name, causal=causal, scale=factor)
         keep(calls, layout, call)
     return call(Q, K, V)
 
@@ -118,12 +139,47 @@ def _for_each_head(attend: Callable[..., Any], each: int, q: Any, k: Any, v: Any
     return attend(q, *(tensor.repeat_interleave(each, 1) if each > 1 else tensor for tensor in (k, v)))
 
 
-def _gathered(Q: Any, K: Any, V: Any, *, group: str, causal: bool, scale: float, zigzag: bool) -> Any:
-    """The same by a gather of all keys, one piece of this rank's rows after the other."""
+def _gathered(
+    Q: Any, K: Any, V: Any, *, group: str, causal: bool, scale: float | None, zigzag: bool = False
+) -> tuple[Any, Any]:
+    """The same by a gather of all keys, one piece of this rank's rows after the other, and log-sum-exps."""
     order = _Order(Q, group, zigzag=zigzag)
     k, v = order.gathered(K), order.gathered(V)
-    pieces = [attention(q, k[:, :, :stop], v[:, :, :stop], causal, scale)[0] for q, stop in order.pieces(Q, causal)]
-    return torch.cat(pieces, 2)
+    pieces = [attention(q, k[:, :, :stop], v[:, :, :stop], causal, scale) for q, stop in order.pieces(Q, causal)]
+    out, sums = zip(*pieces, strict=True)
+    return torch.cat(out, 2), torch.cat(sums, 2)
+
+
+def _result_alone(*given: Any, **options: Any) -> Any:
+    return _gathered(*given, **options)[0]
+
+
+def _gathered_backward(
+    grad: Any,
+    Q: Any,
+    K: Any,
+    V: Any,
+    out: Any,
+    sums: Any,
+    *,
+    group: str,
+    causal: bool,
+    scale: float | None,
+    zigzag: bool = False,
+) -> tuple[Any, Any, Any]:
+    """Gradients by a gather of all keys; those of keys and values are summed over the ranks in f32."""
+    order = _Order(Q, group, zigzag=zigzag)
+    k, v = order.gathered(K), order.gathered(V)
+    wide = torch.promote_types(K.dtype, torch.float32)
+    totals = [torch.zeros_like(k, dtype=wide, memory_format=torch.contiguous_format) for _ in range(2)]
+    of_rows: list[Any] = []
+    for (q, stop), *others in zip(*(order.pieces(tensor, causal) for tensor in (Q, grad, out, sums)), strict=True):
+        g, o, logs = (piece for piece, _ in others)
+        mine, *others = attention_backward(g, q, k[:, :, :stop], v[:, :, :stop], o, logs, causal, scale)
+        of_rows.append(mine)
+        for total, other in zip(totals, others, strict=True):
+            total[:, :, :stop] += other
+    return torch.cat(of_rows, 2), *(order.scattered(total).to(K.dtype).contiguous() for total in totals)
 
 
 class _Order:
@@ -184,7 +240,7 @@ def _checked(operator: str, Q: Any, K: Any, V: Any, scale: float | None) -> floa
         raise ValueError(f"{operator}: K is {K.dtype} and V is {V.dtype}, Q is {Q.dtype}")
     if Q.shape[1] % K.shape[1]:
         raise ValueError(f"{operator}: {Q.shape[1]} heads of Q cannot share {K.shape[1]} of K and V evenly")
-    if operator in (RING, ULYSSES) and Q.shape[2] != K.shape[2]:
+    if operator in (RING, RING_BACKWARD, ULYSSES) and Q.shape[2] != K.shape[2]:
         raise ValueError(f"{operator}: a shard has {Q.shape[2]} positions of Q and {K.shape[2]} of K")
     if scale is not None and not scale > 0:
         raise ValueError(f"{operator}: scale is {scale}; it must be greater than 0")
@@ -196,6 +252,10 @@ def _checked(operator: str, Q: Any, K: Any, V: Any, scale: float | None) -> floa
 
 def fake_attention(Q: Any, K: Any, V: Any, causal: bool = False, scale: float | None = None) -> tuple[Any, Any]:
     _checked(ATTENTION, Q, K, V, scale)
+    return _fake_rows(Q)
+
+
+def _fake_rows(Q: Any) -> tuple[Any, Any]:
     sums = torch.promote_types(Q.dtype, torch.float32)
     return Q.new_empty(Q.shape), Q.new_empty(Q.shape[:-1], dtype=sums)
 
@@ -208,9 +268,24 @@ def fake_backward(
 
 def fake_ring(
     Q: Any, K: Any, V: Any, group_name: str, causal: bool = False, scale: float | None = None, zigzag: bool = False
-) -> Any:
+) -> tuple[Any, Any]:
     _checked(RING, Q, K, V, scale)
-    return Q.new_empty(Q.shape)
+    return _fake_rows(Q)
+
+
+def fake_ring_backward(
+    grad: Any,
+    Q: Any,
+    K: Any,
+    V: Any,
+    out: Any,
+    sums: Any,
+    group_name: str,
+    causal: bool = False,
+    scale: float | None = None,
+    zigzag: bool = False,
+) -> tuple[Any, Any, Any]:
+    return fake_backward(grad, Q, K, V, out, sums)
 
 
 def fake_ulysses(Q: Any, K: Any, V: Any, group_name: str, causal: bool = False, scale: float | None = None) -> Any:
@@ -234,50 +309,37 @@ def attention_gradients(ctx: Any, grad: Any, _: Any) -> tuple[Any, ...]:
 
 def ring_context(ctx: Any, inputs: Any, output: Any) -> None:
     Q, K, V, ctx.group, ctx.causal, ctx.scale, ctx.zigzag = inputs
-    ctx.save_for_backward(Q, K, V)
+    ctx.save_for_backward(Q, K, V, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def ring_gradients(ctx: Any, grad: Any, _: Any) -> tuple[Any, ...]:
+    found = torch.ops.pkc.ring_attention_backward(
+        grad, *ctx.saved_tensors, ctx.group, ctx.causal, ctx.scale, ctx.zigzag
+    )
+    return *found, None, None, None, None
 
 
 def ulysses_context(ctx: Any, inputs: Any, output: Any) -> None:
     Q, K, V, ctx.group, ctx.causal, ctx.scale = inputs
-    ctx.zigzag = False
     ctx.save_for_backward(Q, K, V)
 
 
-def ring_gradients(ctx: Any, grad: Any) -> tuple[Any, ...]:
-    return *_spread_gradients(ctx, grad), None, None, None, None
-
-
 def ulysses_gradients(ctx: Any, grad: Any) -> tuple[Any, ...]:
-    return *_spread_gradients(ctx, grad), None, None, None
+    found = torch.ops.pkc.ulysses_attention_backward(grad, *ctx.saved_tensors, ctx.group, ctx.causal, ctx.scale)
+    return *found, None, None, None
 
 
-def _spread_gradients(ctx: Any, grad: Any) -> tuple[Any, Any, Any]:
-    return torch.ops.pkc.spread_attention_backward(
-        grad, *ctx.saved_tensors, ctx.group, ctx.causal, ctx.scale, ctx.zigzag
-    )
-
-
-def spread_attention_backward(
-    grad: Any, Q: Any, K: Any, V: Any, group_name: str, causal: bool, scale: float | None, zigzag: bool
+def ulysses_attention_backward(
+    grad: Any, Q: Any, K: Any, V: Any, group_name: str, causal: bool = False, scale: float | None = None
 ) -> tuple[Any, Any, Any]:
-    """The gradients of this rank's shards of Q, K and V, from that of its shard of the result: all keys are gathered,
-    the result is computed again, and the gradients of keys and values are summed over the ranks in f32."""
-    order = _Order(Q, group_name, zigzag=zigzag)
-    k, v = order.gathered(K), order.gathered(V)
-    wide = torch.promote_types(K.dtype, torch.float32)
-    sums = [torch.zeros_like(k, dtype=wide, memory_format=torch.contiguous_format) for _ in range(2)]
-    of_rows: list[Any] = []
-    for (q, stop), (g, _) in zip(order.pieces(Q, causal), order.pieces(grad, causal), strict=True):
-        seen = k[:, :, :stop], v[:, :, :stop]
-        out, logs = attention(q, *seen, causal, scale)
-        mine, *others = attention_backward(g, q, *seen, out, logs, causal, scale)
-        of_rows.append(mine)
-        for total, other in zip(sums, others, strict=True):
-            total[:, :, :stop] += other
-    return torch.cat(of_rows, 2), *(order.scattered(total).to(K.dtype).contiguous() for total in sums)
+    """The gradients of this rank's shards of Q, K and V, from that of what `ulysses_attention` gave for them, which is
+    computed again as ring attention computes it. Raises `PkcError`."""
+    found = ring_attention(Q, K, V, group_name, causal, scale)
+    return ring_attention_backward(grad, Q, K, V, *found, group_name, causal, scale)
 
 
-def fake_spread_backward(
-    grad: Any, Q: Any, K: Any, V: Any, group_name: str, causal: bool, scale: float | None, zigzag: bool
+def fake_ulysses_backward(
+    grad: Any, Q: Any, K: Any, V: Any, group_name: str, causal: bool = False, scale: float | None = None
 ) -> tuple[Any, Any, Any]:
     return Q.new_empty(Q.shape), K.new_empty(K.shape), V.new_empty(V.shape)

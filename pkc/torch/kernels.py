@@ -25,8 +25,10 @@ EXAMPLES = (
     "attention_dkdv",
     "attention_dq",
     "grouped_attention",
+    "grouped_ring_attention",
     "moe_mlp",
-    "ring_attention",
+    "ring_attention_dkdv",
+    "ring_attention_dq",
     "ulysses_attention",
 )
 """The examples that operators run; an installed package has these."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pkc.torch import activated, attention, experts, gradients, operators
 from pkc.torch.activated import ACTIVATED
-from pkc.torch.attention import ATTENTION, BACKWARD, RING, SPREAD_BACKWARD, ULYSSES
+from pkc.torch.attention import ATTENTION, BACKWARD, RING, RING_BACKWARD, ULYSSES, ULYSSES_BACKWARD
 from pkc.torch.experts import MOE, MOE_BACKWARD
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
 
@@ -99,11 +99,19 @@ _OPERATORS = (
     ),
     (
         f"{RING}(Tensor Q, Tensor K, Tensor V, str group_name, bool causal = False, float? scale = None,"
-        " bool zigzag = False) -> Tensor",
+        " bool zigzag = False) -> (Tensor, Tensor)",
         attention.ring_attention,
         attention.fake_ring,
         attention.ring_context,
         attention.ring_gradients,
+    ),
+    (
+        f"{RING_BACKWARD}(Tensor grad, Tensor Q, Tensor K, Tensor V, Tensor O, Tensor L, str group_name,"
+        " bool causal = False, float? scale = None, bool zigzag = False) -> (Tensor, Tensor, Tensor)",
+        attention.ring_attention_backward,
+        attention.fake_ring_backward,
+        None,
+        gradients.none_of_gradients,
     ),
     (
         f"{ULYSSES}(Tensor Q, Tensor K, Tensor V, str group_name, bool causal = False, float? scale = None) -> Tensor",
@@ -113,10 +121,10 @@ _OPERATORS = (
         attention.ulysses_gradients,
     ),
     (
-        f"{SPREAD_BACKWARD}(Tensor grad, Tensor Q, Tensor K, Tensor V, str group_name, bool causal, float? scale,"
-        " bool zigzag) -> (Tensor, Tensor, Tensor)",
-        attention.spread_attention_backward,
-        attention.fake_spread_backward,
+        f"{ULYSSES_BACKWARD}(Tensor grad, Tensor Q, Tensor K, Tensor V, str group_name, bool causal = False,"
+        " float? scale = None) -> (Tensor, Tensor, Tensor)",
+        attention.ulysses_attention_backward,
+        attention.fake_ulysses_backward,
         None,
         gradients.none_of_gradients,
     ),

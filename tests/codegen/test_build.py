@@ -52,11 +52,14 @@ MATMULS = {
     "decode_attention",
     "grouped_attention",
     "grouped_gemm",
+    "grouped_ring_attention",
     "mlp",
     "moe_dispatch_gemm",
     "moe_mlp",
     "packed_attention",
     "ring_attention",
+    "ring_attention_dkdv",
+    "ring_attention_dq",
     "swiglu",
     "ulysses_attention",
     "window_attention",
@@ -68,6 +71,8 @@ IN_ANY_ORDER = {"moe_combine"}
 """Examples that are compiled otherwise if sums may be in any order."""
 WRITTEN = {"ag_gemm_explicit", "all_reduce_explicit"}
 """Examples whose author wrote the roles, none of them for copy engines."""
+SHORT_MOVERS = {"ring_attention_dkdv"}
+"""Examples whose loader spills addresses, as its registers are the consumer's (`pk-give-registers`)."""
 LOWERED = sorted(path.stem for path in EXAMPLES.glob("*.pk"))
 
 
@@ -97,7 +102,7 @@ def check(made: Built, name: str) -> None:
     assert (UTMASTG in found) == (name not in (*by_threads, "attention_delta"))
     assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == name.startswith("gemm_fp8")
-    assert not made.warnings
+    assert bool(made.warnings) == (name in SHORT_MOVERS)
     _check_registers(made, name)
 
 

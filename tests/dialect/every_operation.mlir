@@ -23,6 +23,7 @@ builtin.module {
       %gap = pk.zigzag_gap %k : !pk.block<K by 64>
       %fewer = pk.zigzag_count last <K by 64> of %peer before %gap
       %some = pk.visited %one of %nm
+      %later = pk.first_visited %one from %zero
       %whole = pk.is_whole %m : !pk.block<M by 64>
       %number = pk.block_number %m : !pk.block<M by 64>
       %owner = pk.owner %k : !pk.block<K by 64>

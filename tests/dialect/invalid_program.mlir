@@ -143,6 +143,14 @@ pk.kernel @k() {
 
 // -----
 
+// So is the first one.
+// CHECK: invalid `pk.first_visited`
+%a = pk.rank
+%b = pk.block[%a] : !pk.block<8 by 8>
+%r = "pk.first_visited"(%a, %b) : (index, !pk.block<8 by 8>) -> index
+
+// -----
+
 // A position is a block's.
 // CHECK: invalid `pk.block_position`
 %a = pk.rank

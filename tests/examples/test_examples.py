@@ -328,6 +328,38 @@ def ragged_sequence(ranks: int) -> Dims:
     return {"B": 2, "H": 3, "S": 53 * ranks + 2}
 
 
+def rings(ranks: int) -> Dims:
+    return {"B": 1, "H": 2 * ranks, "G": ranks, "S": 128 * ranks}
+
+
+def ragged_rings(ranks: int) -> Dims:
+    return {"B": 2, "H": 2, "G": 1, "S": 53 * ranks + 2}
+
+
+def ring_pairs(ranks: int) -> Dims:
+    return {"B": 1, "H": 2, "G": 1, "S": 128 * ranks, "T": 128 * ranks}
+
+
+def ragged_ring_pairs(ranks: int) -> Dims:
+    return {"B": 1, "H": 2, "G": 1, "S": 53 * ranks + 2, "T": 53 * ranks + 2}
+
+
+def ring_heads(ranks: int) -> Dims:
+    return {"B": 1, "H": 2, "S": 128 * ranks, "T": 64 * ranks}
+
+
+def ragged_ring_heads(ranks: int) -> Dims:
+    return {"B": 1, "H": 2, "S": 70 * ranks + 3, "T": 37 * ranks + 1}
+
+
+def long_heads(ranks: int) -> Dims:
+    return {"B": 1, "H": 1, "S": 256 * ranks, "T": 256 * ranks}
+
+
+def ragged_heads(ranks: int) -> Dims:
+    return {"B": 1, "H": 2, "S": 141 * ranks + 5, "T": 141 * ranks + 5}
+
+
 def packed(ranks: int) -> Dims:
     return {"H": 2, "G": 2, "S": 256, "T": 384, "N": 4}
 
@@ -406,6 +438,10 @@ CASES: dict[str, Case] = {
     "decode_attention": Case(decoded, ragged_decoded, decode_attention),
     "ring_attention": Case(sequence, ragged_sequence, softmax_attention),
     "ring_attention causal": Case(sequence, ragged_sequence, causal_attention),
+    "grouped_ring_attention group=2,causal": Case(rings, ragged_rings, grouped_causal_attention),
+    "ring_attention_dq group=2,causal": Case(ring_pairs, ragged_ring_pairs, partial(attention_dq, causal=True)),
+    "ring_attention_dkdv": Case(ring_heads, ragged_ring_heads, attention_dkdv),
+    "ring_attention_dkdv causal": Case(long_heads, ragged_heads, partial(attention_dkdv, causal=True)),
     "ulysses_attention": Case(sequence, ragged_sequence, softmax_attention),
     "grouped_gemm": Case(experts, ragged_experts, grouped_gemm),
     "moe_dispatch_gemm": Case(experts, ragged_experts, dispatched_gemm),
@@ -426,9 +462,12 @@ ALIKE = (
     "conv2d",
     "decode_attention",
     "grouped_attention",
+    "grouped_ring_attention",
     "mlp",
     "moe_mlp",
     "packed_attention",
+    "ring_attention_dq",
+    "ring_attention_dkdv",
     "swiglu",
     "window_attention",
 )

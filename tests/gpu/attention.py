@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from tests.gpu.calls import Failure
@@ -13,6 +14,8 @@ ALONE = ((1, 4, 2, 150, 200, 64, False), (2, 4, 4, 130, 130, 128, True), (1, 6, 
 SPREAD = (("ring_attention", {}), ("ring_attention", {"causal": True, "zigzag": True}), ("ulysses_attention", {}))
 SPREAD_SHAPE = (1, 4, 96, 64)
 """Of a rank's shard."""
+SPREAD_GROUPS = (1, 2, 96, 64)
+"""The same of K and V, each head of which serves two of Q."""
 
 
 def attended(job: Job) -> str:
@@ -39,21 +42,26 @@ def attended(job: Job) -> str:
 def spread(job: Job) -> str:
     """Attention over a sequence that is spread over the ranks: results and gradients."""
     torch, worst = job.torch, 0.0
-    for dtype in ("bfloat16", *(["float64"] if job.device == "cpu" else [])):
-        for name, options in SPREAD:
-            shards = [job.draw(seed, *SPREAD_SHAPE, dtype=dtype) for seed in (44, 45, 46, 47)]
-            mine = [tensors[job.rank].clone().requires_grad_() for tensors in shards[:3]]
-            out = getattr(job.operators, name)(*mine, job.group, **options)
-            out.backward(shards[3][job.rank])
-            zigzag = options.get("zigzag", False)
-            exact = [whole(job, tensors, zigzag).double().requires_grad_() for tensors in shards[:3]]
-            expected, _ = in_float64(torch, *exact, options.get("causal", False))
-            expected.backward(whole(job, shards[3], zigzag).double())
-            for one, other in zip(
-                [out, *(tensor.grad for tensor in mine)], [expected, *(tensor.grad for tensor in exact)], strict=True
-            ):
-                part = shard(job, other.detach(), zigzag)
-                worst = max(worst, job.compared(one, part, _bound(job, one, other)))
+    types = "bfloat16", *(["float64"] if job.device == "cpu" else [])
+    for dtype, few, (name, options) in itertools.product(types, (SPREAD_SHAPE, SPREAD_GROUPS), SPREAD):
+        shapes = SPREAD_SHAPE, few, few, SPREAD_SHAPE
+        shards = [job.draw(44 + number, *shape, dtype=dtype) for number, shape in enumerate(shapes)]
+        mine = [tensors[job.rank].clone().requires_grad_() for tensors in shards[:3]]
+        found = getattr(job.operators, name)(*mine, job.group, **options)
+        out, sums = found if name == "ring_attention" else (found, None)
+        out.backward(shards[3][job.rank])
+        zigzag = options.get("zigzag", False)
+        exact = [whole(job, tensors, zigzag).double().requires_grad_() for tensors in shards[:3]]
+        expected, logs = in_float64(torch, *exact, options.get("causal", False))
+        expected.backward(whole(job, shards[3], zigzag).double())
+        if sums is not None:
+            part = shard(job, logs.detach(), zigzag)
+            worst = max(worst, job.compared(sums, part, 0.01 + 0 * part))
+        for one, other in zip(
+            [out, *(tensor.grad for tensor in mine)], [expected, *(tensor.grad for tensor in exact)], strict=True
+        ):
+            part = shard(job, other.detach(), zigzag)
+            worst = max(worst, job.compared(one, part, _bound(job, one, other)))
     return f"error/bound {worst:.3f}"
 
 
@@ -64,12 +72,14 @@ def asked(job: Job) -> str:
     q, k, v = (job.draw(seed, *SPREAD_SHAPE, dtype=dtype)[job.rank].requires_grad_() for seed in (48, 49, 50))
     few = [tensor.detach()[:, ::2].contiguous().requires_grad_() for tensor in (k, v)]
     out, sums = job.operators.attention(q.detach(), *(tensor.detach() for tensor in few), True)
+    ring = job.operators.ring_attention(q.detach(), k.detach(), v.detach(), job.group, True, None, True)
     for name, arguments, options in (
         ("attention", (q, *few, True), {}),
         ("attention_backward", (out, q.detach(), *(tensor.detach() for tensor in few), out, sums, True), {}),
         ("ring_attention", (q, k, v, job.group, True, None, True), {}),
         ("ulysses_attention", (q, k, v, job.group), {"scale": 0.5}),
-        ("spread_attention_backward", (out, q.detach(), k.detach(), v.detach(), job.group, True, None, True), {}),
+        ("ring_attention_backward", (out, q.detach(), k.detach(), v.detach(), *ring, job.group, True, None, True), {}),
+        ("ulysses_attention_backward", (out, q.detach(), k.detach(), v.detach(), job.group, True), {}),
     ):
         torch.library.opcheck(getattr(job.operators, name).default, arguments, options, rtol=1e-2, atol=1e-1)
     small = [job.draw(seed, 1, 4, 5, 4, dtype="float64")[0].requires_grad_() for seed in (51, 52, 53)]
@@ -79,7 +89,7 @@ def asked(job: Job) -> str:
 
     def function(q: Any, k: Any, v: Any) -> Any:
         a, _ = torch.ops.pkc.attention(q, k, v, True)
-        return torch.ops.pkc.ring_attention(a, k, v, job.group, True, None, True)
+        return torch.ops.pkc.ring_attention(a, k, v, job.group, True, None, True)[0]
 
     backend = "aot_eager" if job.device == "cpu" else "inductor"
     results: list[list[Any]] = []
@@ -114,7 +124,8 @@ def attended_in_graphs(job: Job) -> str:
 
     def function() -> Any:
         a, _ = job.operators.attention(q, k, v, True)
-        return job.operators.ulysses_attention(job.operators.ring_attention(a, k, v, job.group), k, v, job.group)
+        b, _ = job.operators.ring_attention(a, k, v, job.group)
+        return job.operators.ulysses_attention(b, k, v, job.group)
 
     function()
     torch.cuda.synchronize()

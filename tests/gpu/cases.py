@@ -434,6 +434,14 @@ def _attention() -> Iterator[Case]:
             zigzag,
         )
     yield Case("ring_attention zigzag tile_S=64", "ring_attention", lengths.halves, {"tile_S": "64"}, zigzag)
+    rings = ("grouped_ring_attention", lengths.rings), ("ring_attention_dq", lengths.ring_pairs(2))
+    for name, sizes in (*rings, ("ring_attention_dkdv", lengths.ring_pairs(1))):
+        constants = {} if name == "ring_attention_dkdv" else {"group": 2}
+        for more in ({}, {"causal": True}, zigzag):
+            listed = "".join(f" {key}" for key in more)
+            yield Case(f"{name}{listed}", name, sizes, constants=constants | more)
+        for schedule in (*overlaps, "comm_sms=4"):
+            yield Case(f"{name} {schedule}", name, lengths.few(sizes), _settings(schedule), constants | zigzag)
     yield from _scheduled("ulysses_attention", lengths.sequence, *overlaps)
 
 

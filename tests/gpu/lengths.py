@@ -85,6 +85,19 @@ def sequence(ranks: int) -> Sequence[Dims]:
     return [{"B": b, "H": h, "S": s} for b, h, s in found]
 
 
+def rings(ranks: int) -> Sequence[Dims]:
+    """Heads of Q in pairs."""
+    return [{**dims, "G": dims["H"], "H": 2 * dims["H"]} for dims in sequence(ranks)]
+
+
+def ring_pairs(group: int) -> Sizes:
+    """Heads of Q by groups, as many keys as rows."""
+    return lambda ranks: [
+        {**dims, "H": group * dims["H"], "T": dims["S"]} | ({"G": dims["H"]} if group > 1 else {})
+        for dims in sequence(ranks)
+    ]
+
+
 def halves(ranks: int) -> Sequence[Dims]:
     """Halves of shards of whole blocks of 64, of parts of them, of several."""
     return [{"B": 1, "H": 2, "S": s} for s in (128 * ranks, 70 * ranks + 3, 512 * ranks)]

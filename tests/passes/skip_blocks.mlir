@@ -88,7 +88,7 @@ pk.kernel @folded(%A: !pk.pgl<[N, 16], bf16, shard 0 zigzag> {pk.name = "A"}, %T
 // CHECK-LABEL: pk.kernel @in_front
 // CHECK:       %[[OVER:.*]] = arith.floordivsi
 // CHECK-NEXT:  %[[AFTER:.*]] = arith.addi %[[OVER]]
-// CHECK-NEXT:  %[[FIRST:.*]] = arith.maxsi %[[AFTER]], %i
+// CHECK-NEXT:  %[[FIRST:.*]] = pk.first_visited %[[AFTER]] from %i
 // CHECK-NEXT:  scf.for %j = %[[FIRST]] to %n step
 pk.kernel @in_front(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
   %i = arith.constant 0 : index
@@ -193,7 +193,7 @@ pk.kernel @rows_differ(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %T: !pk.p
 // What masked blocks add to an array, with any number taken off scores and any factor, is zero or NaN: they are left
 // out. What a load gives is not.
 // CHECK-LABEL: pk.kernel @added
-// CHECK:       %[[LOWER:.*]] = arith.maxsi %{{.*}}, %i : index
+// CHECK:       %[[LOWER:.*]] = pk.first_visited %{{.*}} from %i
 // CHECK:       scf.for %j = %[[LOWER]] to %n step
 // CHECK:       scf.for %u = %i to %n step
 pk.kernel @added(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %L: !pk.private<[N], f32> {pk.name = "L"}, %C: !pk.private<[N, 16], f32> {pk.name = "C"}) {

@@ -343,3 +343,37 @@ pk.kernel @guarded(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %T: !pk.pr
     pk.store %t_1, %Y[%l, %n : index, !pk.block<N by 16>] : !pk.tile<16xf32>, !pk.private<[L, N], f32>
   }
 }
+
+// -----
+
+// What belongs to the rows of an operand shares its counter; what belongs to columns of them does not.
+// CHECK-LABEL: pk.kernel @rows
+// CHECK-SAME: %Q_L_ready: !pk.signal<[S by 16]> {pk.name = "Q_L.ready"}
+// CHECK-SAME: %W_ready: !pk.signal<[S by 16]> {pk.name = "W.ready"}
+// CHECK: pk.fetch %{{.*}} into %Q_fetched[%q, %{{.*}} : !pk.block<S by 16>, !pk.block<16 by 16>] ready %Q_L_ready
+// CHECK: pk.fetch %{{.*}} into %L_fetched[%q : !pk.block<S by 16>] ready %Q_L_ready
+// CHECK: pk.fetch %{{.*}} into %W_fetched[%q, %{{.*}} : !pk.block<S by 16>, !pk.block<32 by 16>] ready %W_ready
+pk.kernel @rows(%Q: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "Q"}, %L: !pk.pgl<[S], f32, shard 0> {pk.name = "L"}, %W: !pk.pgl<[S, 32], f32, shard 0> {pk.name = "W"}, %Y: !pk.private<[T, 16], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %0 = pk.block_count <T by 16>
+  %1 = pk.block_count <S by 16> sharded
+  pk.tasks (%2) in (%0) {
+    %t = pk.block[%2] : !pk.block<T by 16>
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %d = pk.block[%zero] : !pk.block<16 by 16>
+    %e = pk.block[%one] : !pk.block<32 by 16>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x16xf32>
+    %sum = scf.for %3 = %zero to %1 step %one iter_args(%acc_1 = %acc) -> (!pk.tile<16x16xf32>) {
+      %q = pk.block[%3] sharded : !pk.block<S by 16>
+      %x = pk.load %Q[%q, %d : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], f32, shard 0> -> !pk.tile<16x16xf32>
+      %l = pk.load %L[%q : !pk.block<S by 16>] : !pk.pgl<[S], f32, shard 0> -> !pk.tile<16xf32>
+      %w = pk.load %W[%q, %e : !pk.block<S by 16>, !pk.block<32 by 16>] : !pk.pgl<[S, 32], f32, shard 0> -> !pk.tile<16x16xf32>
+      %r = pk.broadcast %l axes [0] : !pk.tile<16xf32> -> !pk.tile<16x16xf32>
+      %y = pk.mul %x, %r : !pk.tile<16x16xf32>
+      %z = pk.add %y, %w : !pk.tile<16x16xf32>
+      %acc_2 = pk.add %acc_1, %z : !pk.tile<16x16xf32>
+      scf.yield %acc_2 : !pk.tile<16x16xf32>
+    }
+    pk.store %sum, %Y[%t, %d : !pk.block<T by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[T, 16], f32>
+  }
+}

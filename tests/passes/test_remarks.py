@@ -55,6 +55,14 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
             "pk.mma: tensor cores are idle while its product is used: there is one warpgroup",
         ),
     ],
+    "pk-give-registers": [
+        (
+            (EXAMPLES / "ring_attention_dkdv.pk").read_text(encoding="utf-8"),
+            "",
+            13,
+            "pk.role: it has 40 registers instead of 56, and spills what is more: the consumer's tiles need 232",
+        ),
+    ],
     "pk-stage-rows": [
         (
             """

@@ -411,6 +411,14 @@ kernel k(A: e4m3[M, K], B: e4m3[K, N], V: e4m3[N, 32], R: f32[M, 32], C: f32[M, 
 """,
         OVERLAPS,
     ),
+    "an operand that several tasks share, as their index is divided": (
+        """
+kernel k(X: f32[M, N].shard(0), Y: f32[K, N]):
+    for i, n in tasks(K, blocks(N, 16)):
+        Y[i, n] = X[i // 2, n]
+""",
+        ("", "intra_sm"),
+    ),
     "a tile in place": (
         """
 kernel k(X: f32[M, N], Y: f32[M, N]):

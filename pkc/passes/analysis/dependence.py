@@ -12,7 +12,7 @@ from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
 from pkc.dialect.access import LOADS, READING, ReadOp
 from pkc.dialect.arrays import is_pgl
-from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp, VisitedOp
+from pkc.dialect.coordinates import BlockCountOp, FirstVisitedOp, RankOp, RingPeerOp, VisitedOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
@@ -144,7 +144,7 @@ def _direct_sources(value: SSAValue) -> Iterable[SSAValue]:
 def _loop_sources(loop: scf.ForOp, carried: int) -> tuple[SSAValue, ...]:
     """Of the loop's variable (`carried` is -1) or of one value that it carries."""
     if carried < 0:
-        return loop.lb, all_iterations(loop), loop.step
+        return first_iteration(loop), all_iterations(loop), loop.step
     return (loop.lb, loop.ub, loop.step, loop.iter_args[carried], _yielded(loop.body, carried))
 
 
@@ -154,10 +154,16 @@ def all_iterations(loop: scf.ForOp) -> SSAValue:
     return bound.count if isinstance(bound, VisitedOp) else loop.ub
 
 
+def first_iteration(loop: scf.ForOp) -> SSAValue:
+    """The lower bound of a loop's variable in all tasks together, though each may begin later."""
+    bound = loop.lb.owner
+    return bound.first if isinstance(bound, FirstVisitedOp) else loop.lb
+
+
 def is_cut_short(op: Operation) -> bool:
     """Whether a task may run fewer iterations of a loop around `op` than there are."""
     loops = (parent for parent in ancestors(op) if isinstance(parent, scf.ForOp))
-    return any(isinstance(loop.ub.owner, VisitedOp) for loop in loops)
+    return any(isinstance(bound.owner, VisitedOp | FirstVisitedOp) for loop in loops for bound in (loop.lb, loop.ub))
 
 
 def _yielded(region: Region, number: int) -> SSAValue:

@@ -7,7 +7,15 @@ from enum import Enum
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, VisitedOp, ZigzagCountOp, ZigzagPositionOp
+from pkc.dialect.coordinates import (
+    BlockCountOp,
+    BlockOp,
+    BlockPositionOp,
+    FirstVisitedOp,
+    VisitedOp,
+    ZigzagCountOp,
+    ZigzagPositionOp,
+)
 from pkc.dialect.scalars import constant_of
 from pkc.passes.analysis.dependence import sources
 
@@ -55,6 +63,8 @@ def direction(value: SSAValue, index: SSAValue) -> Direction:
             return direction(op.limit, index)
         case VisitedOp():
             return direction(op.needed, index) + direction(op.count, index)
+        case FirstVisitedOp():
+            return direction(op.needed, index) + direction(op.first, index)
         case BlockOp() | BlockCountOp():
             return _of_blocks(op, index)
         case _:

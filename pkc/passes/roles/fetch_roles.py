@@ -14,6 +14,7 @@ from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp, DimOp, OwnerOp, RankOp, RingPeerOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp
+from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
@@ -36,8 +37,8 @@ def pull(kernel: KernelOp, fetch: Fetch) -> None:
         copy_value(body, fetch.read.rows, known)  # once for all tiles of the rows
     again = [variable for variable in fetch.again if variable not in fetch.spread]
     inner = _in_group(body, fetch, known) if fetch.by_group else copy_nest(body, fetch.read, again, known)
-    for tile, buffer in _tiles(inner, fetch, known):
-        append(inner, StoreOp(tile, buffer, _copies(inner, fetch.first.places, known)), fetch.read.location)
+    for op, tile in _tiles(inner, fetch, known):
+        append(inner, StoreOp(tile, op.buffer, _copies(inner, op.places, known)), fetch.read.location)
     if fetch.straddling is not None:
         around = role.parent_op()
         assert around is not None
@@ -58,9 +59,9 @@ def copy(kernel: KernelOp, fetch: Fetch) -> None:
     """A copy engine copies all of a counter at once: everything along the dimensions that inner loops go through."""
     role, body, counter, known = _loops(kernel, fetch, Role.CopyEngine)
     again = set(fetch.again)
-    outer = {place: index for place, index in enumerate(fetch.first.places) if again.isdisjoint(sources([index]))}
-    box = {place: copy_value(body, index, known) for place, index in outer.items()}
     for op in fetch.by_buffer:
+        outer = {place: index for place, index in enumerate(op.places) if again.isdisjoint(sources([index]))}
+        box = {place: copy_value(body, index, known) for place, index in outer.items()}
         append(body, CopyOp(read_of(op).array, box, op.buffer, box), read_of(op).location)
     _announce(body, fetch, counter, RaiseOp, known)
     close_loops(role)
@@ -70,10 +71,10 @@ def push(kernel: KernelOp, fetch: Fetch) -> None:
     """A communicator goes through the local tiles of the reads, and stores each in the buffers of all ranks."""
     role, body, counter, known = _loops(kernel, fetch, Role.Communicator)
     inner = copy_nest(body, fetch.read, fetch.again, known)
-    for tile, buffer in _tiles(inner, fetch, known):
-        indices = _copies(inner, fetch.first.places, known)
+    for op, tile in _tiles(inner, fetch, known):
+        indices = _copies(inner, op.places, known)
         each, peer = _peers(inner, fetch.read)
-        append(each, StoreOp(tile, buffer, indices, peer), fetch.read.location)
+        append(each, StoreOp(tile, op.buffer, indices, peer), fetch.read.location)
     zero, one = constant(0), constant(1)
     if fetch.whole:
         for op in (zero, one, SignalAllOp(fetch.first.ready, (zero.result,), one)):
@@ -187,14 +188,14 @@ def _one_task(block: Block, read: Read) -> Block:
     return body
 
 
-def _tiles(body: Block, fetch: Fetch, known: Known) -> list[tuple[SSAValue, SSAValue]]:
-    """The tiles of the reads, read anew, each with its receive buffer."""
-    found: list[tuple[SSAValue, SSAValue]] = []
+def _tiles(body: Block, fetch: Fetch, known: Known) -> list[tuple[FetchOp, SSAValue]]:
+    """A fetch for each receive buffer, with the tile of its read, which is read anew."""
+    found: list[tuple[FetchOp, SSAValue]] = []
     for op in fetch.by_buffer:
         tile = copy_value(body, op.tile, known)
         assert isinstance(tile.owner, Operation)
         tile.owner.attributes.pop(REMOTE, None)
-        found.append((tile, op.buffer))
+        found.append((op, tile))
     return found
 
 

@@ -51,10 +51,12 @@ class Fetch:
 
     @property
     def sites(self) -> list[list[FetchOp]]:
-        """The fetches by where they stand: those of one place are awaited together."""
+        """The fetches by where they stand: those of one place are awaited together. Arrays of fewer dimensions lie at
+        the first indices of the others."""
         found: dict[tuple[object, ...], list[FetchOp]] = {}
+        few = min(len(op.places) for op in self.ops)
         for op in self.ops:
-            found.setdefault((op.parent, *op.places), []).append(op)
+            found.setdefault((op.parent, *op.places[:few]), []).append(op)
         return list(found.values())
 
     @property
@@ -185,6 +187,8 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
     try:
         _, places = buffer_of(read)
         loops = variables(read, address(read))
+        if any(_is_divided(value, loops) for value in sources(address(read))):
+            return False
         if not whole:
             comes_back(groups_of(read, places, loops), places, loops)
         body = copy_nest(scratch, read, loops, known)
@@ -196,6 +200,13 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
         for op in list(scratch.ops):
             scratch.erase_op(op, safe_erase=False)
     return True
+
+
+def _is_divided(value: SSAValue, loops: Sequence[SSAValue]) -> bool:
+    """Whether a value is the same for several iterations of loops, each of which would fetch the same tiles."""
+    owner = value.owner
+    divides = isinstance(owner, arith.DivSIOp | arith.FloorDivSIOp | arith.CeilDivSIOp | arith.RemSIOp)
+    return divides and not sources([owner.lhs]).isdisjoint(loops)
 
 
 def comes_by_lists(op: Operation) -> bool:

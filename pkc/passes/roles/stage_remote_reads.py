@@ -20,6 +20,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import from_zero, iterations_of, variables
 from pkc.passes.roles.fetches import buffer_of, can_fetch, groups_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
+from pkc.passes.roles.stage_rows import is_whole_list
 
 _STAGED = ("inter_sm", "none", "copy_engine")
 
@@ -29,8 +30,8 @@ class StageRemoteReads(KernelPass):
 
     Counters: with `inter_sm` and `copy_engine` there is one for the tiles that agree in task indices and in the sharded
     dimension, with `none` one for all. Operands that are read side by side at the same place, as K and V of attention,
-    share a counter; the same tiles of one array, read in several loops of a task, share the receive buffer too, and are
-    fetched once.
+    or Q and what belongs to its rows, share a counter; the same tiles of one array, read in several loops of a task,
+    share the receive buffer too, and are fetched once.
 
     Before:
 
@@ -71,8 +72,14 @@ def _beside(one: Read, other: Read) -> bool:
     """Whether two reads stand side by side, at the same place of arrays alike."""
     if not isinstance(one, LoadOp) or not isinstance(other, LoadOp) or one.array is other.array:
         return False
-    same_place = one.parent is other.parent and tuple(one.indices) == tuple(other.indices)
+    same_place = one.parent is other.parent and _same_up_to_whole(one, other)
     return same_place and shard_of(one.array) == shard_of(other.array) and planned(one) == planned(other)
+
+
+def _same_up_to_whole(one: LoadOp, other: LoadOp) -> bool:
+    """Whether two loads have the same indices, or one has more, which take whole dimensions."""
+    few, many = sorted((tuple(one.indices), tuple(other.indices)), key=len)
+    return many[: len(few)] == few and all(is_whole_list(index) for index in many[len(few) :])
 
 
 def _has(group: Sequence[Read], read: Read) -> bool:

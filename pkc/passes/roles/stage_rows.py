@@ -92,11 +92,12 @@ def whole_rows(op: GatherOp) -> str:
     """Why rows cannot be copied block by block, whatever a table names; empty if they can."""
     if shard_of(op.array) != 0:
         return "it is not sharded by rows"
-    whole = all(_is_whole_list(index) for index in op.indices)
+    whole = all(is_whole_list(index) for index in op.indices)
     return "" if whole else "its columns are no blocks of whole dimensions"
 
 
-def _is_whole_list(index: SSAValue) -> bool:
+def is_whole_list(index: SSAValue) -> bool:
+    """Whether an index is a block of the list that goes through a whole dimension."""
     block = index.owner
     return isinstance(block, BlockOp) and block.sharded is None and block.shard is block.start is block.stop is None
 

@@ -9,12 +9,10 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import LoadOp
-from pkc.dialect.coordinates import BlockOp, BlockPositionOp, VisitedOp, ZigzagCountOp, ZigzagPositionOp
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, FirstVisitedOp, VisitedOp, ZigzagCountOp, ZigzagPositionOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.intervals import Formula, Linear, condition_of, formula_ops
 from pkc.passes.analysis.unchanged import is_unchanged
 from pkc.passes.build import before, constant, defined_in, is_constant
@@ -104,11 +102,6 @@ class _Range:
         if not is_constant(loop.step, 1) or not (factor < 0 or is_constant(loop.lb, 0)):
             missed(SkipBlocks.name, mask, "blocks that are masked as a whole are visited: the loop begins elsewhere")
             return
-        loads = [op for op in loop.body.block.ops if isinstance(op, LoadOp)]
-        if factor < 0 and not all(isinstance(op.array.type, PrivateType) for op in loads):
-            reason = "blocks in front of those that are needed are visited: what other ranks have is fetched from the"
-            missed(SkipBlocks.name, mask, f"{reason} first block on")
-            return
         ops, rest = self.form.rest.ops()
         by, zero, one = constant(abs(factor)), constant(0), constant(1)
         over = arith.FloorDivSIOp(rest, by.result)
@@ -126,7 +119,7 @@ class _Range:
             ops += [*holds, chosen]
             limit = chosen.result
         if not upper:
-            ops.append(arith.MaxSIOp(limit, loop.lb))
+            ops.append(FirstVisitedOp(limit, loop.lb))
         elif isinstance(loop.ub.owner, VisitedOp):
             least = arith.MinSIOp(limit, loop.ub.owner.needed)
             ops += [least, VisitedOp(least.result, loop.ub.owner.count)]
