@@ -84,6 +84,7 @@ OTHERS = {
 and CTAs that add nothing hear of tables from nobody else. Lists so long that those with rows of their rank lead."""
 CONSTANTS: dict[str, dict[str, Number]] = {
     "moe_mlp": {"P": 200},
+    "grouped_ring_attention": {"group": 1},
     "conv2d": {"H": 8, "W": 8},
     "ag_rmsnorm_gemm": {"K": 640},  # two flags for each row of blocks
     "all_reduce_rmsnorm": {"H": 128},
@@ -95,6 +96,9 @@ CONSTANTS: dict[str, dict[str, Number]] = {
 ONE_COMM_SM = {
     "ag_gemm": {"M": 200, "N": 269, "K": 600},
     "ring_attention": {"B": 2, "H": 2, "S": 600},
+    "grouped_ring_attention": {"B": 2, "H": 2, "G": 2, "S": 600},
+    "ring_attention_dq": {"B": 2, "H": 2, "G": 2, "S": 400, "T": 600},
+    "ring_attention_dkdv": {"B": 2, "H": 2, "S": 600, "T": 400},
     "ulysses_attention": {"B": 2, "H": 4, "S": 450},
 }
 """For one SM that only communicates: it fetches more tiles than it defers signals, so that some are sent on its way."""

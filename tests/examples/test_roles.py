@@ -35,7 +35,8 @@ MLP = "moe_mlp P=128"
 ILLEGAL = {
     ("decode_attention", "copy_engine"),
     *((name, push) for name in ("moe_dispatch_gemm", MLP, "ulysses_attention") for push in ("push", "push none")),
-    *((name, "across") for name in ("all_gather", "all_to_all", "ring_attention", "ring_attention causal")),
+    *((name, "across") for name in ("all_gather", "all_to_all")),
+    *((name, "across") for name in CASES if "ring_attention" in name),
     ("ulysses_attention", "across"),
 }
 """Copy engines cannot tell other ranks that a phase is over. Owners send what every rank reads, not what depends on a
