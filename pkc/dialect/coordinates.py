@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
@@ -379,3 +380,14 @@ class BlockIndexOp(_Number):
         assert isinstance(self.block.type, BlockType)
         if self.block.type.of != self.of.of:
             raise VerifyException(f"{self.block.type} is not a block of dimension {self.of.of}")
+
+
+def is_cut_short(op: Operation) -> bool:
+    """Whether a task may run fewer iterations of a loop around an operation than there are."""
+    around = op.parent_op()
+    while around is not None:
+        bounds = (around.lb, around.ub) if isinstance(around, scf.ForOp) else ()
+        if any(isinstance(bound.owner, VisitedOp | FirstVisitedOp) for bound in bounds):
+            return True
+        around = around.parent_op()
+    return False

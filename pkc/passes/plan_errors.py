@@ -35,7 +35,10 @@ class CannotStage(Diagnostic):
 
     code = "PK432"
     title = "`{array}` cannot be fetched ahead"
-    label = "its address depends on a carried variable, a branch, a computed table or the task that uses it"
+    label = (
+        "its address depends on a carried variable, a branch, a computed table or the task that uses it, or is the same"
+        " for several iterations"
+    )
     help = "`overlap=intra_sm` lets the SM that computes fetch it"
     array: str
 

@@ -144,7 +144,8 @@ def from_memory(op: Operation, values: Iterable[SSAValue]) -> bool:
 
 def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
     splits = {loop: split_of(loop) for loop in ancestors(op) if isinstance(loop, scf.ForOp)}
-    bounds = {bound for loop, split in splits.items() if split is not None for bound in (loop.lb, loop.ub)}
+    of_splits = [loop for loop, split in splits.items() if split is not None]
+    bounds = {bound for loop in of_splits for bound in (first_iteration(loop), all_iterations(loop))}
     found = sources(values, given=bounds)
     iterations = [
         split.iterations for loop, split in splits.items() if split is not None and loop.body.block.args[0] in found

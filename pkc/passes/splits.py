@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.passes.analysis.dependence import same_value, task_count
+from pkc.passes.analysis.dependence import first_iteration, same_value, task_count
 from pkc.passes.build import constant, is_constant
 
 
@@ -41,7 +41,7 @@ def split_of(loop: scf.ForOp) -> Split | None:
     """The split of its iterations that a loop runs, if the tasks of one index run all of them."""
     if not is_constant(loop.step, 1):
         return None
-    for iterations, index, splits in _scaled(loop.lb):
+    for iterations, index, splits in _scaled(first_iteration(loop)):
         count = task_count(index)
         if count is None or not same_value(count, splits):
             continue

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
+from pkc.dialect.coordinates import is_cut_short
 from pkc.dialect.counters import EARLIER, CounterOp, WaitOp
 from pkc.dialect.program import TasksOp
 from pkc.location import span_of
@@ -89,9 +90,11 @@ def waits_for(signal: Operation) -> list[WaitOp]:
 
 
 def is_left_to_tasks(signal: Operation, rank: int, begun: Set[tuple[int, TasksOp]]) -> bool:
-    """Whether all waits for what is signalled stand in tasks of which a rank has none, or are for what tables name."""
-    waits = waits_for(signal)
-    return bool(waits) and all(wait.rows is not None or _has_none(_tasks_around(wait), rank, begun) for wait in waits)
+    """Whether all waits for what is signalled stand in tasks of which a rank has none, or in loops of which tasks may
+    skip what is masked, or are for what tables name."""
+    return bool(waits := waits_for(signal)) and all(
+        wait.rows is not None or is_cut_short(wait) or _has_none(_tasks_around(wait), rank, begun) for wait in waits
+    )
 
 
 def _has_none(tasks: TasksOp | None, rank: int, begun: Set[tuple[int, TasksOp]]) -> bool:

@@ -102,7 +102,7 @@ def check(made: Built, name: str) -> None:
     assert (UTMASTG in found) == (name not in (*by_threads, "attention_delta"))
     assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == name.startswith("gemm_fp8")
-    assert bool(made.warnings) == (name in SHORT_MOVERS)
+    assert not made.warnings or name in SHORT_MOVERS
     _check_registers(made, name)
 
 

@@ -73,6 +73,21 @@ kernel k(A: bf16[M, K].shard(1), B: bf16[K, N].shard(0), C: bf16[M, N]):
 """,
         [("A", "local spread 1 group 256"), ("B", "local spread 1 group 256")],
     ),
+    "blocks that are skipped in front, in parts of a loop too": Case(
+        """
+kernel k(A: f32[M, K].shard(0), B: f32[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 16):
+            acc += where(positions(m) <= positions(k), A[m, k], 0.0) @ B[k, n]
+        C[m, n] = acc
+""",
+        [("A", "local spread 1")],
+        [
+            "tiles of `A` are awaited all at once: tasks skip some of them, whose signals nobody would await",
+            "what no task of a rank visits of `A` is fetched too: it lies in front of what tasks need",
+        ],
+    ),
     "one operand in two loops": Case(
         """
 kernel k(A: bf16[M, K].shard(0), B: bf16[K, N], D: bf16[K, N], C: bf16[M, N]):

@@ -199,6 +199,7 @@ FOLDED = {
     "causal": ("positions(q) >= positions(kv)", (True, False)),
     "keys to the end": ("positions(q) <= positions(kv)", (False, True)),
     "window": ("positions(q) >= positions(kv) and positions(q) - positions(kv) < W", (True, True)),
+    "window, its end first": ("positions(q) - positions(kv) < W and positions(q) >= positions(kv)", (True, True)),
     "by the first position": ("positions(q) >= start(kv)", (True, False)),
     "within a block": ("positions(q) >= positions(kv) - start(kv)", (False, False)),
 }

@@ -419,6 +419,40 @@ kernel k(X: f32[M, N].shard(0), Y: f32[K, N]):
 """,
         ("", "intra_sm"),
     ),
+    "a quotient and a remainder, which are an index together": (
+        """
+kernel k(X: f32[M, L, N].shard(0), Y: f32[M, L, N], L: const = 5):
+    for t, n in tasks(M * L, blocks(N, 16)):
+        Y[t // L, t % L, n] = X[t // L, t % L, n]
+""",
+        OVERLAPS,
+    ),
+    "what belongs to rows, beside parts of these that tasks number": (
+        """
+kernel k(A: f32[M, K], Q: f32[K, N].shard(0), L: f32[K].shard(0), Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for r in ring():
+            for q in blocks(K, 16, of=r):
+                acc += A[m, q] @ (L[q] * Q[q, n])
+        Y[m, n] = acc
+""",
+        OVERLAPS,
+    ),
+    "two masks in front, of which one may leave nothing": (
+        """
+kernel k(Q: f32[M, N].shard(0), K: f32[P, N].shard(0), V: f32[P, N].shard(0), O: f32[M, N].shard(0), N: const = 16):
+    for q in tasks(blocks(M, 16, of=rank)):
+        o = zeros(f32, q, N)
+        for r in ring():
+            for kv in blocks(P, 16, of=r):
+                s = Q[q] @ K[kv].T
+                s = where(positions(kv) + 9 >= positions(q) and positions(kv) >= 70, s, -inf)
+                o += exp(s) @ V[kv]
+        O[q] = o
+""",
+        OVERLAPS,
+    ),
     "a tile in place": (
         """
 kernel k(X: f32[M, N], Y: f32[M, N]):
@@ -452,6 +486,8 @@ NOT_STRADDLING = {
     "a sum of matmuls that the next phase reads",
     "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",
+    "two masks in front, of which one may leave nothing",
+    "what belongs to rows, beside parts of these that tasks number",
 }
 """Where a block cannot straddle shards: it is one rank's, or the SM that computes fetches it (PK443)."""
 

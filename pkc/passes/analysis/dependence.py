@@ -160,12 +160,6 @@ def first_iteration(loop: scf.ForOp) -> SSAValue:
     return bound.first if isinstance(bound, FirstVisitedOp) else loop.lb
 
 
-def is_cut_short(op: Operation) -> bool:
-    """Whether a task may run fewer iterations of a loop around `op` than there are."""
-    loops = (parent for parent in ancestors(op) if isinstance(parent, scf.ForOp))
-    return any(isinstance(bound.owner, VisitedOp | FirstVisitedOp) for loop in loops for bound in (loop.lb, loop.ub))
-
-
 def _yielded(region: Region, number: int) -> SSAValue:
     last = region.block.last_op
     assert last is not None

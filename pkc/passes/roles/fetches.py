@@ -12,9 +12,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from pkc.dialect.access import LoadOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import GatherOp
-from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, OwnerOp
+from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, BlockPositionOp, OwnerOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import ClipOp, block_type
 from pkc.dialect.types import BlockType, PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
@@ -187,7 +188,7 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
     try:
         _, places = buffer_of(read)
         loops = variables(read, address(read))
-        if any(_is_divided(value, loops) for value in sources(address(read))):
+        if any(_repeats(address(read), variable) for variable in loops):
             return False
         if not whole:
             comes_back(groups_of(read, places, loops), places, loops)
@@ -202,11 +203,33 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
     return True
 
 
-def _is_divided(value: SSAValue, loops: Sequence[SSAValue]) -> bool:
-    """Whether a value is the same for several iterations of loops, each of which would fetch the same tiles."""
-    owner = value.owner
-    divides = isinstance(owner, arith.DivSIOp | arith.FloorDivSIOp | arith.CeilDivSIOp | arith.RemSIOp)
-    return divides and not sources([owner.lhs]).isdisjoint(loops)
+def _repeats(values: Sequence[SSAValue], variable: SSAValue) -> bool:
+    """Whether values are the same for several values of a variable, each of which would fetch the same tiles: they
+    depend on quotients or remainders of it alone, and not on both."""
+    kept: list[bool] = []
+    divided: list[arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp] = []
+    todo, seen = list(values), set[SSAValue]()
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        kept.append(value is variable)
+        if isinstance(owner, arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp) and not _is_exact(owner):
+            divided += [owner] if variable in sources([owner.lhs]) else []
+        elif isinstance(owner, Operation):
+            todo += owner.operands
+    both = {(isinstance(op, arith.RemSIOp), op.lhs, op.rhs) for op in divided}
+    return bool(divided) and not any(kept) and not any((not rest, a, b) in both for rest, a, b in both)
+
+
+def _is_exact(op: arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp) -> bool:
+    """Whether an operation divides the first position of a block by what blocks are a multiple of."""
+    block, by = op.lhs.owner, constant_of(op.rhs)
+    if isinstance(op, arith.RemSIOp) or not isinstance(block, BlockPositionOp) or not by:
+        return False
+    return block_type(block.block).extent % by == 0
 
 
 def comes_by_lists(op: Operation) -> bool:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import READING, LoadOp, ReadOp, StoreOp
 from pkc.dialect.arrays import is_pgl
-from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, EpochOp, RankOp
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, EpochOp, RankOp, is_cut_short
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
@@ -18,7 +18,7 @@ from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.transfers import needs_threads
 from pkc.dialect.types import RANKS, Layout, SignalType
-from pkc.passes.analysis.dependence import is_cut_short, roles_around
+from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.entered import ends_behind_entry, follows_entry
 from pkc.passes.build import add_parameter, append, before, constant, mark, product_ops
 from pkc.passes.kernel_pass import KernelPass

@@ -19,7 +19,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import from_memory, from_zero, iterations_of
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, is_task, loop_of, read_of, split_index
 from pkc.passes.roles.remote_accesses import address, array_name, is_pushed, planned
-from pkc.passes.roles.visits import not_known, skipping_loop
+from pkc.passes.roles.visits import begins_later, not_known, skipping_loop
 from pkc.targets.target import target_of
 
 
@@ -79,9 +79,10 @@ class PlanFetch(KernelPass):
         """Whether only tiles are fetched that a task visits."""
         loop = skipping_loop(fetch)
         missed = not_known(fetch, loop) if loop is not None else ""
-        if missed:
-            reason = f"what no task of a rank visits of {fetch.names} is fetched too: {missed}"
-            remarks.missed(self.name, fetch.first, reason)
+        in_front = "it lies in front of what tasks need" if begins_later(fetch) else ""
+        for reason in filter(None, (missed, in_front)):
+            said = f"what no task of a rank visits of {fetch.names} is fetched too: {reason}"
+            remarks.missed(self.name, fetch.first, said)
         return loop is not None and not missed
 
 

@@ -79,7 +79,8 @@ def _beside(one: Read, other: Read) -> bool:
 def _same_up_to_whole(one: LoadOp, other: LoadOp) -> bool:
     """Whether two loads have the same indices, or one has more, which take whole dimensions."""
     few, many = sorted((tuple(one.indices), tuple(other.indices)), key=len)
-    return many[: len(few)] == few and all(is_whole_list(index) for index in many[len(few) :])
+    more = many[len(few) :]
+    return many[: len(few)] == few and all(map(is_whole_list, more)) and not variables(one, more)
 
 
 def _has(group: Sequence[Read], read: Read) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from pkc.dialect.coordinates import OwnerOp, RankOp, VisitedOp
+from pkc.dialect.coordinates import FirstVisitedOp, OwnerOp, RankOp, VisitedOp
 from pkc.dialect.program import TasksOp
 from pkc.passes.analysis.dependence import ancestors, maker, sources
 from pkc.passes.analysis.direction import Direction, direction
@@ -20,6 +20,12 @@ def skipping_loop(fetch: Fetch) -> scf.ForOp | None:
     found = next((loop for loop in loops if loop.body.block.args[0] in fetch.loops), None)
     by_rank = found is not None and any(isinstance(maker(value), RankOp) for value in sources([_visited(found).needed]))
     return found if by_rank else None
+
+
+def begins_later(fetch: Fetch) -> bool:
+    """Whether tasks skip blocks in front of those that they need, all of which are fetched."""
+    loops = (op for op in ancestors(fetch.read) if isinstance(op, scf.ForOp) and op.body.block.args[0] in fetch.loops)
+    return any(isinstance(loop.lb.owner, FirstVisitedOp) for loop in loops)
 
 
 def not_known(fetch: Fetch, loop: scf.ForOp) -> str:

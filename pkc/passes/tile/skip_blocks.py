@@ -13,6 +13,7 @@ from pkc.dialect.coordinates import BlockOp, BlockPositionOp, FirstVisitedOp, Vi
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
+from pkc.passes.analysis.dependence import first_iteration
 from pkc.passes.analysis.intervals import Formula, Linear, condition_of, formula_ops
 from pkc.passes.analysis.unchanged import is_unchanged
 from pkc.passes.build import before, constant, defined_in, is_constant
@@ -99,7 +100,7 @@ class _Range:
 
     def leave_out(self, mask: Operation) -> None:
         loop, factor = self.loop, self.form.factor
-        if not is_constant(loop.step, 1) or not (factor < 0 or is_constant(loop.lb, 0)):
+        if not is_constant(loop.step, 1) or not (factor < 0 or is_constant(first_iteration(loop), 0)):
             missed(SkipBlocks.name, mask, "blocks that are masked as a whole are visited: the loop begins elsewhere")
             return
         ops, rest = self.form.rest.ops()
@@ -118,7 +119,10 @@ class _Range:
             chosen = arith.SelectOp(value, limit, loop.ub if upper else loop.lb)
             ops += [*holds, chosen]
             limit = chosen.result
-        if not upper:
+        if not upper and isinstance(loop.lb.owner, FirstVisitedOp):
+            most = arith.MaxSIOp(limit, loop.lb.owner.needed)
+            ops += [most, FirstVisitedOp(most.result, loop.lb.owner.first)]
+        elif not upper:
             ops.append(FirstVisitedOp(limit, loop.lb))
         elif isinstance(loop.ub.owner, VisitedOp):
             least = arith.MinSIOp(limit, loop.ub.owner.needed)
