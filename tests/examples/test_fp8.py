@@ -16,6 +16,8 @@ from pkc.sim.run import simulate
 
 FP8 = Path(__file__).parents[2] / "examples" / "fp8"
 NAMES = sorted(path.stem for path in FP8.glob("*.pk"))
+OVERLAPS = ("inter_sm", "none", "copy_engine")
+"""How scales come whose row is a quotient of where a block of K begins."""
 DIMS = {"M": 150, "N": 144, "K": 160, "G": 2, "H": 2}
 
 
@@ -35,9 +37,12 @@ def test_all_are_here() -> None:
     assert NAMES == ["ag_gemm_fp8", "ag_gemm_fp8_blocks", "gemm_rs_fp8", "gemm_rs_fp8_blocks"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_kernel(name: str) -> None:
-    compiled, ranks = load(FP8 / f"{name}.pk", level="roles"), 2
+CASES = [*((name, {}) for name in NAMES), *(("ag_gemm_fp8_blocks", {"overlap": how}) for how in OVERLAPS)]
+
+
+@pytest.mark.parametrize(("name", "schedule"), CASES, ids=str)
+def test_kernel(name: str, schedule: dict[str, str]) -> None:
+    compiled, ranks = load(FP8 / f"{name}.pk", level="roles", schedule=schedule), 2
     used = {dim for op in compiled.kernel.body.block.args for dim in getattr(op.type, "dimensions", ())}
     dims = {dim: size for dim, size in DIMS.items() if dim in used}
     inputs = draw_inputs(compiled.module, ranks=ranks, dims=dims, seed=1)

@@ -14,8 +14,15 @@ ALONE = ((1, 4, 2, 150, 200, 64, False), (2, 4, 4, 130, 130, 128, True), (1, 6, 
 SPREAD = (("ring_attention", {}), ("ring_attention", {"causal": True, "zigzag": True}), ("ulysses_attention", {}))
 SPREAD_SHAPE = (1, 4, 96, 64)
 """Of a rank's shard."""
-SPREAD_GROUPS = (1, 2, 96, 64)
-"""The same of K and V, each head of which serves two of Q."""
+SPREAD_SHAPES = (
+    (SPREAD_SHAPE, SPREAD_SHAPE),
+    (SPREAD_SHAPE, (1, 2, 96, 64)),
+    ((1, 2, 38, 64), (1, 2, 38, 64)),
+    ((1, 2, 300, 128), (1, 1, 300, 128)),
+    ((1, 2, 32, 160), (1, 2, 32, 160)),
+)
+"""The same of Q, and of K and V: heads that two of Q share, rows of sums that begin anywhere, several blocks, heads for
+which there is no kernel for gradients."""
 
 
 def attended(job: Job) -> str:
@@ -43,8 +50,8 @@ def spread(job: Job) -> str:
     """Attention over a sequence that is spread over the ranks: results and gradients."""
     torch, worst = job.torch, 0.0
     types = "bfloat16", *(["float64"] if job.device == "cpu" else [])
-    for dtype, few, (name, options) in itertools.product(types, (SPREAD_SHAPE, SPREAD_GROUPS), SPREAD):
-        shapes = SPREAD_SHAPE, few, few, SPREAD_SHAPE
+    for dtype, (many, few), (name, options) in itertools.product(types, SPREAD_SHAPES, SPREAD):
+        shapes = many, few, few, many
         shards = [job.draw(44 + number, *shape, dtype=dtype) for number, shape in enumerate(shapes)]
         mine = [tensors[job.rank].clone().requires_grad_() for tensors in shards[:3]]
         found = getattr(job.operators, name)(*mine, job.group, **options)
@@ -127,13 +134,18 @@ def attended_in_graphs(job: Job) -> str:
         b, _ = job.operators.ring_attention(a, k, v, job.group)
         return job.operators.ulysses_attention(b, k, v, job.group)
 
-    function()
+    def gradients() -> Any:
+        out, sums = job.operators.ring_attention(q, k, v, job.group, True, None, True)
+        found = job.operators.ring_attention_backward(q, q, k, v, out, sums, job.group, True, None, True)
+        return torch.cat([function(), *found])
+
+    gradients()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        out = function()
+        out = gradients()
     q.copy_(job.draw(57, *SPREAD_SHAPE)[job.rank])
-    expected = function().clone()
+    expected = gradients().clone()
     for _ in range(20):
         graph.replay()
     torch.cuda.synchronize()
