@@ -382,12 +382,14 @@ class BlockIndexOp(_Number):
             raise VerifyException(f"{self.block.type} is not a block of dimension {self.of.of}")
 
 
+def skips(loop: scf.ForOp) -> bool:
+    """Whether a task may run fewer iterations of a loop than there are."""
+    return isinstance(loop.lb.owner, FirstVisitedOp) or isinstance(loop.ub.owner, VisitedOp)
+
+
 def is_cut_short(op: Operation) -> bool:
-    """Whether a task may run fewer iterations of a loop around an operation than there are."""
+    """The same of some loop around an operation."""
     around = op.parent_op()
-    while around is not None:
-        bounds = (around.lb, around.ub) if isinstance(around, scf.ForOp) else ()
-        if any(isinstance(bound.owner, VisitedOp | FirstVisitedOp) for bound in bounds):
-            return True
+    while around is not None and not (isinstance(around, scf.ForOp) and skips(around)):
         around = around.parent_op()
-    return False
+    return around is not None

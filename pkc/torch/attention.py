@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -76,17 +76,8 @@ def ring_attention(
     With `zigzag` shards are in zigzag order (docs/language.md, section 3), so that with `causal` all ranks have the
     same work. Raises `ValueError` and `PkcError`.
     """
-    calls, options = calls_of(group_name), {"causal": causal, "zigzag": zigzag}
-    layout = RING, causal, scale, zigzag, *map(layout_of, (Q, K, V))
-    call = calls.get(layout)
-    if call is None:
-        factor = _checked(RING, Q, K, V, scale)
-        if ranks_of(group_name) > 1 and _has_kernel(RING, Q, K):
-            call = attending.RingAttention(Q, K, group_name, scale=factor, **options)
-        else:
-            call = partial(_gathered, group=group_name, scale=factor, **options)
-        keep(calls, layout, call)
-    return call(Q, K, V)
+    kernel, shards = attending.RingAttention, (Q, K, V)
+    return _spread(RING, shards, kernel, _gathered, shards, group_name, causal=causal, scale=scale, zigzag=zigzag)
 
 
 def ring_attention_backward(
@@ -103,17 +94,9 @@ def ring_attention_backward(
 ) -> tuple[Any, Any, Any]:
     """The gradients of this rank's shards of Q, K and V, from that of what `ring_attention` gave for them, `out` and
     `sums`. Raises `PkcError`."""
-    calls, options = calls_of(group_name), {"causal": causal, "zigzag": zigzag}
-    layout = RING_BACKWARD, causal, scale, zigzag, *map(layout_of, (grad, Q, K, V, out, sums))
-    call = calls.get(layout)
-    if call is None:
-        factor = _checked(RING_BACKWARD, Q, K, V, scale)
-        if ranks_of(group_name) > 1 and _has_kernel(RING_BACKWARD, Q, K, attending.MOST_BACKWARD):
-            call = attending.RingBackward(Q, K, group_name, scale=factor, **options)
-        else:
-            call = partial(_gathered_backward, group=group_name, scale=factor, **options)
-        keep(calls, layout, call)
-    return call(grad, Q, K, V, out, sums)
+    ways = attending.RingBackward, _gathered_backward
+    given = grad, Q, K, V, out, sums
+    return _spread(RING_BACKWARD, (Q, K, V), *ways, given, group_name, causal=causal, scale=scale, zigzag=zigzag)
 
 
 def ulysses_attention(Q: Any, K: Any, V: Any, group_name: str, causal: bool = False, scale: float | None = None) -> Any:
@@ -121,17 +104,40 @@ def ulysses_attention(Q: Any, K: Any, V: Any, group_name: str, causal: bool = Fa
 
     Raises `ValueError` and `PkcError`.
     """
-    calls = calls_of(group_name)
-    layout = ULYSSES, causal, scale, *map(layout_of, (Q, K, V))
+    shards = Q, K, V
+    return _spread(ULYSSES, shards, _by_heads, _result_alone, shards, group_name, causal=causal, scale=scale)
+
+
+def _spread(
+    operator: str,
+    shards: tuple[Any, Any, Any],
+    kernel: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    given: Sequence[Any],
+    group: str,
+    *,
+    causal: bool,
+    scale: float | None,
+    zigzag: bool = False,
+) -> Any:
+    """What `kernel`, made for shards of Q, K and V, does with the tensors `given`; `otherwise`, where none can be."""
+    calls = calls_of(group)
+    layout = operator, causal, scale, zigzag, *map(layout_of, given)
     call = calls.get(layout)
     if call is None:
-        factor, each = _checked(ULYSSES, Q, K, V, scale), Q.shape[1] // K.shape[1]
-        if ranks_of(group_name) > 1 and _has_kernel(ULYSSES, Q, K):
-            call = partial(_for_each_head, attending.UlyssesAttention(Q, group_name, causal=causal, scale=factor), each)
-        else:
-            call = partial(_result_alone, group=group_name, causal=causal, scale=factor)
+        most = attending.MOST_BACKWARD if operator == RING_BACKWARD else attending.MOST
+        factor, (q, k, _) = _checked(operator, *shards, scale), shards
+        options = {"group": group, "causal": causal, "scale": factor, "zigzag": zigzag}
+        spread = ranks_of(group) > 1 and _has_kernel(operator, q, k, most)
+        call = kernel(q, k, **options) if spread else partial(otherwise, **options)
         keep(calls, layout, call)
-    return call(Q, K, V)
+    return call(*given)
+
+
+def _by_heads(q: Any, k: Any, *, group: str, causal: bool, scale: float, zigzag: bool) -> Callable[..., Any]:
+    assert not zigzag
+    attend = attending.UlyssesAttention(q, group, causal=causal, scale=scale)
+    return partial(_for_each_head, attend, q.shape[1] // k.shape[1])
 
 
 def _for_each_head(attend: Callable[..., Any], each: int, q: Any, k: Any, v: Any) -> Any:

@@ -12,13 +12,14 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from pkc.dialect.access import LoadOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import GatherOp
-from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, BlockPositionOp, OwnerOp
+from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, OwnerOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import ClipOp, block_type
 from pkc.dialect.types import BlockType, PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.analysis.multiples import multiple_of
 from pkc.passes.build import constant, defined_in
 from pkc.passes.program_slices import CannotCopyError, Known, copy_nest, copy_value, iterations_of, variables
 from pkc.passes.roles.pushes import Push, ring_of
@@ -206,30 +207,30 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
 def _repeats(values: Sequence[SSAValue], variable: SSAValue) -> bool:
     """Whether values are the same for several values of a variable, each of which would fetch the same tiles: they
     depend on quotients or remainders of it alone, and not on both."""
-    kept: list[bool] = []
-    divided: list[arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp] = []
+    divided: set[tuple[bool, SSAValue, SSAValue]] = set()
     todo, seen = list(values), set[SSAValue]()
     while todo:
         value = todo.pop()
+        if value is variable:
+            return False
         if value in seen:
             continue
         seen.add(value)
-        owner = value.owner
-        kept.append(value is variable)
-        if isinstance(owner, arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp) and not _is_exact(owner):
-            divided += [owner] if variable in sources([owner.lhs]) else []
-        elif isinstance(owner, Operation):
-            todo += owner.operands
-    both = {(isinstance(op, arith.RemSIOp), op.lhs, op.rhs) for op in divided}
-    return bool(divided) and not any(kept) and not any((not rest, a, b) in both for rest, a, b in both)
+        match value.owner:
+            case arith.RemSIOp() | arith.DivSIOp() | arith.FloorDivSIOp() as op if not _is_exact(op):
+                if variable in sources([op.lhs]):
+                    divided.add((isinstance(op, arith.RemSIOp), op.lhs, op.rhs))
+            case Operation() as op:
+                todo += op.operands
+            case _:
+                pass
+    return bool(divided) and not any((not rest, of, by) in divided for rest, of, by in divided)
 
 
-def _is_exact(op: arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp) -> bool:
-    """Whether an operation divides the first position of a block by what blocks are a multiple of."""
-    block, by = op.lhs.owner, constant_of(op.rhs)
-    if isinstance(op, arith.RemSIOp) or not isinstance(block, BlockPositionOp) or not by:
-        return False
-    return block_type(block.block).extent % by == 0
+def _is_exact(op: arith.RemSIOp | arith.DivSIOp | arith.FloorDivSIOp) -> bool:
+    """Whether an operation divides by what its dividend is a multiple of, so that no two of these give the same."""
+    by = constant_of(op.rhs)
+    return bool(by) and not isinstance(op, arith.RemSIOp) and multiple_of(op.lhs) % by == 0
 
 
 def comes_by_lists(op: Operation) -> bool:

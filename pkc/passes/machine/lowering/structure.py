@@ -129,10 +129,6 @@ def _visited(role: WarpRole, op: coordinates.VisitedOp) -> SSAValue:
     return role.emit.most(role.emit.least(role.known[op.needed], role.known[op.count]), 0)
 
 
-def _first_visited(role: WarpRole, op: coordinates.FirstVisitedOp) -> SSAValue:
-    return role.emit.most(role.known[op.needed], role.known[op.first])
-
-
 def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
     emit = role.emit
     return emit.modulo(emit.plus(role.rank, role.known[op.step]), role.dims.extent("ranks"))
@@ -368,7 +364,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     coordinates.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
     coordinates.RingPeerOp: _know(_peer),
     coordinates.VisitedOp: _know(_visited),
-    coordinates.FirstVisitedOp: _know(_first_visited),
+    coordinates.FirstVisitedOp: _know(lambda role, op: role.emit.most(role.known[op.needed], role.known[op.first])),
     coordinates.RankOp: _know(lambda w, op: w.rank),
     coordinates.PartOp: _know(_part),
     coordinates.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
