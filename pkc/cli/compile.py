@@ -153,15 +153,15 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
         options |= found.schedule
     level = "machine" if below else request.emit
     divisors = None
-    if request.emit == "artifact" and chosen is not None:
-        # It is launched with these sizes, for which the others are only an example.
+    if sizes and chosen is not None:
+        # What a launch with these sizes runs: for others it may be compiled anew.
         module = build_module(program, kernel=chosen.name, constants=values, options=options)
         divisors = divisors_of(module.ops, {name: int(size) for name, size in sizes.items()}, request.ranks)
     compiled = compile_for(
         program, kernel, values, options, level=level, target=target, dump=request.dump, divisors=divisors
     )
     if request.explain:
-        planned = compiled if level == "machine" else compile_far(program, kernel, values, options, target)
+        planned = compiled if level == "machine" else compile_far(program, kernel, values, options, target, divisors)
         console.explanations([*([] if found is None else [found]), *planned.explanations])
         console.remarks([*([] if found is None else found.remarks), *planned.remarks])
     if below:

@@ -37,7 +37,7 @@ def execute(chosen: Chosen, target: str, path: Path | None) -> None:
 
 
 def _body(chosen: Chosen, target: str, found: Forecast, shown: list[Timeline], until: float, folder: Path) -> str:
-    compiled = compile_far(chosen.program, chosen.kernel.name, chosen.constants, found.options, target)
+    compiled = compile_far(chosen.program, chosen.kernel.name, chosen.constants, found.options, target, found.divisors)
     compile_program(
         chosen.program,
         kernel=chosen.kernel.name,

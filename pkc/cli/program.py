@@ -111,13 +111,18 @@ def compile_far(
     constants: Mapping[str, Number],
     schedule: Mapping[str, str],
     target: str = DEFAULT,
+    divisors: Mapping[str, int] | None = None,
 ) -> Compiled:
     """As `compile_for`, to the lowest level that the target supports: the machine level, or else the roles level with
     a remark that says why."""
     try:
-        return compile_for(program, kernel, constants, schedule, level="machine", target=target, warn=False)
+        return compile_for(
+            program, kernel, constants, schedule, level="machine", target=target, warn=False, divisors=divisors
+        )
     except PkcError as error:
-        compiled = compile_for(program, kernel, constants, schedule, level="roles", target=target, warn=False)
+        compiled = compile_for(
+            program, kernel, constants, schedule, level="roles", target=target, warn=False, divisors=divisors
+        )
         for found in error.diagnostics:
             compiled.remarks.append(Remark(LowerTiles.name, KernelOp.name, found.fill(found.title), found.span))
         return compiled

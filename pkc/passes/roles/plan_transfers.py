@@ -218,8 +218,6 @@ def _too_much(op: LoadOp | StoreOp | AddToArrayOp) -> str:
     blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
     if cut_blocks(op, unread_axes(op)) and (isinstance(op, AddToArrayOp) or not _is_staged(op)):
         return "the last block may end inside of the array, where TMA does not stop"
-    if not isinstance(op, LoadOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(array):
-        return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
     in_shards = {axis for axis, block in blocks if block.in_shard and not _fills_shards(op, block)}
@@ -300,12 +298,6 @@ def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
         return last * size
     known = _divisor(op, row_of(array))
     return known * size if known is not None else _GRANULE
-
-
-def _aligned_rows(array: PGLType | PrivateType) -> bool:
-    """Whether every row of an array begins at a multiple of what TMA moves, for all sizes."""
-    *outer, last = array.dimensions
-    return not outer or (isinstance(last, int) and last * dtype_bytes(array.element_type) % _GRANULE == 0)
 
 
 def _shards(array: SSAValue) -> set[int]:
