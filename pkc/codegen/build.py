@@ -90,17 +90,20 @@ def build_kernel(kernel: KernelOp) -> Built:
 
 
 def _compiled(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
-    """A kernel of the machine level, its text in CUDA C++, and what this is compiled to: with integers computed again
-    if registers spill only otherwise, and no pass has foreseen it."""
-    usual = _compile(kernel)
-    if not _spills(usual[2]) or recomputes(kernel):
-        return usual
-    module = ModuleOp([kernel.clone()])
-    run_pipeline(module, FEWER_REGISTERS, verify_each=False)
-    (found,) = module.ops
-    assert isinstance(found, KernelOp)
-    other = _compile(found)
-    return usual if _spills(other[2]) else other
+    """A kernel of the machine level, its text in CUDA C++, and what this is compiled to. As long as registers spill, it
+    goes through what leaves more of them; the form that spills least is taken, if its MMAs overlap as before."""
+    found = [_compile(kernel)]
+    for number, passes in enumerate(FEWER_REGISTERS):
+        if not _spilled(found[-1][2]):
+            break
+        if number == 0 and recomputes(kernel):  # a pass has foreseen it
+            continue
+        module = ModuleOp([found[-1][0].clone()])
+        run_pipeline(module, passes, verify_each=False)
+        (other,) = module.ops
+        assert isinstance(other, KernelOp)
+        found.append(_compile(other))
+    return min(found, key=lambda each: (_serialized(each[2]) > _serialized(found[0][2]), _spilled(each[2])))
 
 
 def _compile(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
@@ -108,8 +111,14 @@ def _compile(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
     return kernel, source, compile_cuda(source, target_of(kernel).code, kernel.sym_name.data)
 
 
-def _spills(compiled: Compiled) -> bool:
-    return any(finding.kind == "spills" for finding in compiled.findings)
+def _serialized(compiled: Compiled) -> bool:
+    return any(finding.kind == "serialized" for finding in compiled.findings)
+
+
+def _spilled(compiled: Compiled) -> int:
+    """The bytes that a thread spills."""
+    texts = (finding.text for finding in compiled.findings if finding.kind == "spills")
+    return sum(int(text.split()[0]) for text in texts)
 
 
 def machine_level(kernel: KernelOp) -> KernelOp:

@@ -19,6 +19,7 @@ from pkc.passes.machine.lower_tiles import LowerTiles
 from pkc.passes.machine.overlap_epilogues import OverlapEpilogues
 from pkc.passes.machine.plan_barriers import PlanBarriers
 from pkc.passes.machine.plan_memory import PlanMemory
+from pkc.passes.machine.rebase_stages import RebaseStages
 from pkc.passes.machine.recompute_integers import RecomputeIntegers
 from pkc.passes.machine.restart_counters import RestartCounters
 from pkc.passes.machine.spread_rows import SpreadRows
@@ -261,8 +262,11 @@ MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
 """From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 
 
-FEWER_REGISTERS: tuple[ModulePass, ...] = (RecomputeIntegers(always=True), CheckMachine())
-"""What a kernel of the machine level goes through if its registers spill otherwise."""
+FEWER_REGISTERS: tuple[tuple[ModulePass, ...], ...] = (
+    (RecomputeIntegers(always=True), CheckMachine()),
+    (RebaseStages(), CheckMachine()),
+)
+"""What a kernel of the machine level goes through if its registers spill, one after the other as long as they do."""
 
 
 def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
@@ -271,6 +275,12 @@ def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     step.name: _thunk(type(step))
-    for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS), *_GUARDS, *FEWER_REGISTERS)
+    for step in (
+        *TILE_PIPELINE,
+        *ROLES_PIPELINE,
+        *machine_pipeline(INSTRUMENTS),
+        *_GUARDS,
+        *(step for steps in FEWER_REGISTERS for step in steps),
+    )
 }
 """Every pass by the name it has in `pkc opt -p`."""

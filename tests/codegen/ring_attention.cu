@@ -265,8 +265,6 @@ ring_attention(const __grid_constant__ Args args) {
         if (v7) {
             int q_phase[1];
             q_phase[0] = 0;
-            int cast_phase[1];
-            cast_phase[0] = 0;
             int k_phase[1];
             k_phase[0] = 0;
             int k_stage[1];
@@ -291,667 +289,665 @@ ring_attention(const __grid_constant__ Args args) {
                 const int v12 = q_phase[0];
                 mbarrier_wait((shared_ + 229408), v12);
                 const int v13 = shared_ + 65536;
-                const int v14 = q_phase[0];
-                q_phase[0] = (v14 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 float total[2];
                 #pragma unroll
-                for (int v15 = 0; v15 < 2; ++v15) {
-                    total[v15] = 0.0f;
+                for (int v14 = 0; v14 < 2; ++v14) {
+                    total[v14] = 0.0f;
                 }
                 float o[64];
                 #pragma unroll
-                for (int v16 = 0; v16 < 64; ++v16) {
-                    o[v16] = 0.0f;
+                for (int v15 = 0; v15 < 64; ++v15) {
+                    o[v15] = 0.0f;
                 }
                 float top[2];
                 #pragma unroll
-                for (int v17 = 0; v17 < 2; ++v17) {
-                    top[v17] = __int_as_float(0xff800000);
+                for (int v16 = 0; v16 < 2; ++v16) {
+                    top[v16] = __int_as_float(0xff800000);
                 }
                 #pragma unroll 1
-                for (int v18 = 0; v18 < args.ranks; ++v18) {
+                for (int v17 = 0; v17 < args.ranks; ++v17) {
 #line 9 "examples/ring_attention.pk"
-                    const int v19 = max(min(args.S - (((args.rank + v18) % args.ranks) * v10), v10), 0);
-                    const int v20 = (v19 + 127) / 128;
-                    if (0 < v20) {
+                    const int v18 = max(min(args.S - (((args.rank + v17) % args.ranks) * v10), v10), 0);
+                    const int v19 = (v18 + 127) / 128;
+                    if (0 < v19) {
 #line 10 "examples/ring_attention.pk"
-                        const int v21 = k_stage[0];
-                        const int v22 = shared_ + 229440;
-                        const int v23 = k_phase[0];
-                        mbarrier_wait((v22 + (v21 * 8)), v23);
-                        const int v24 = shared_ + 98304;
-                        float v25[64];
-                        const unsigned long long v26 = (unsigned long long)(((v24 + (v21 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
+                        const int v20 = k_stage[0];
+                        const int v21 = shared_ + 229440;
+                        const int v22 = k_phase[0];
+                        mbarrier_wait((v21 + (v20 * 8)), v22);
+                        const int v23 = shared_ + 98304;
+                        float v24[64];
+                        const unsigned long long v25 = (unsigned long long)(((v23 + (v20 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
                         wgmma_fence();
-                        const unsigned long long v27 = (unsigned long long)(((v13 + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
-                        wgmma_n128_bf16_ss_kk(v25, v27, v26, 0);
-                        const unsigned long long v28 = v27 + 2ull;
-                        wgmma_n128_bf16_ss_kk(v25, v28, (v26 + 2ull), 1);
-                        const unsigned long long v29 = v27 + 4ull;
-                        wgmma_n128_bf16_ss_kk(v25, v29, (v26 + 4ull), 1);
-                        const unsigned long long v30 = v27 + 6ull;
-                        wgmma_n128_bf16_ss_kk(v25, v30, (v26 + 6ull), 1);
-                        const unsigned long long v31 = v27 + 1024ull;
-                        wgmma_n128_bf16_ss_kk(v25, v31, (v26 + 1024ull), 1);
-                        const unsigned long long v32 = v27 + 1026ull;
-                        wgmma_n128_bf16_ss_kk(v25, v32, (v26 + 1026ull), 1);
-                        const unsigned long long v33 = v27 + 1028ull;
-                        wgmma_n128_bf16_ss_kk(v25, v33, (v26 + 1028ull), 1);
-                        const unsigned long long v34 = v27 + 1030ull;
-                        wgmma_n128_bf16_ss_kk(v25, v34, (v26 + 1030ull), 1);
+                        const unsigned long long v26 = (unsigned long long)(((v13 + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
+                        wgmma_n128_bf16_ss_kk(v24, v26, v25, 0);
+                        const unsigned long long v27 = v26 + 2ull;
+                        wgmma_n128_bf16_ss_kk(v24, v27, (v25 + 2ull), 1);
+                        const unsigned long long v28 = v26 + 4ull;
+                        wgmma_n128_bf16_ss_kk(v24, v28, (v25 + 4ull), 1);
+                        const unsigned long long v29 = v26 + 6ull;
+                        wgmma_n128_bf16_ss_kk(v24, v29, (v25 + 6ull), 1);
+                        const unsigned long long v30 = v26 + 1024ull;
+                        wgmma_n128_bf16_ss_kk(v24, v30, (v25 + 1024ull), 1);
+                        const unsigned long long v31 = v26 + 1026ull;
+                        wgmma_n128_bf16_ss_kk(v24, v31, (v25 + 1026ull), 1);
+                        const unsigned long long v32 = v26 + 1028ull;
+                        wgmma_n128_bf16_ss_kk(v24, v32, (v25 + 1028ull), 1);
+                        const unsigned long long v33 = v26 + 1030ull;
+                        wgmma_n128_bf16_ss_kk(v24, v33, (v25 + 1030ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        wgmma_done_64(v25);
-                        const int v35 = k_stage[0];
-                        const int v36 = shared_ + 229456;
-                        const int v37 = v36 + (v35 * 8);
-                        const bool v38 = lane == 0;
-                        if (v38) {
-                            mbarrier_arrive(v37);
+                        wgmma_done_64(v24);
+                        const int v34 = k_stage[0];
+                        const int v35 = shared_ + 229456;
+                        const int v36 = v35 + (v34 * 8);
+                        const bool v37 = lane == 0;
+                        if (v37) {
+                            mbarrier_arrive(v36);
                         }
-                        const int v39 = k_phase[0];
-                        const int v40 = k_stage[0];
-                        const int v41 = v40 + 1;
-                        const bool v42 = v41 == 2;
-                        k_phase[0] = (v42 ? (v39 ^ 1) : v39);
-                        k_stage[0] = (v42 ? 0 : v41);
+                        const int v38 = k_phase[0];
+                        const int v39 = k_stage[0];
+                        const int v40 = v39 + 1;
+                        const bool v41 = v40 == 2;
+                        k_phase[0] = (v41 ? (v38 ^ 1) : v38);
+                        k_stage[0] = (v41 ? 0 : v40);
 #line 13 "examples/ring_attention.pk"
-                        if ((v19 >= 128) ^ true) {
+                        if ((v18 >= 128) ^ true) {
                             #pragma unroll
-                            for (int v43 = 0; v43 < 64; ++v43) {
-                                const float v44 = v25[v43];
-                                const float v45 = ((((((v43 & 63) >> 2) * 8) + ((lane & 3) * 2)) + (v43 & 1)) < v19) ? v44 : __int_as_float(0xff800000);
-                                v25[v43] = v45;
+                            for (int v42 = 0; v42 < 64; ++v42) {
+                                const float v43 = v24[v42];
+                                const float v44 = ((((((v42 & 63) >> 2) * 8) + ((lane & 3) * 2)) + (v42 & 1)) < v18) ? v43 : __int_as_float(0xff800000);
+                                v24[v42] = v44;
                             }
                         }
-                        float v46[2];
-                        const float v47 = v25[0];
-                        v46[0] = v47;
-                        const float v48 = v46[0];
-                        const float v49 = v25[1];
-                        const float v50 = max_nan(v48, v49);
-                        v46[0] = v50;
+                        float v45[2];
+                        const float v46 = v24[0];
+                        v45[0] = v46;
+                        const float v47 = v45[0];
+                        const float v48 = v24[1];
+                        const float v49 = max_nan(v47, v48);
+                        v45[0] = v49;
                         #pragma unroll
-                        for (int v51 = 1; v51 < 16; ++v51) {
-                            const int v52 = v51 * 4;
-                            const float v53 = v25[v52];
-                            const float v54 = v25[(v52 + 1)];
-                            const float v55 = max_nan(v53, v54);
-                            const float v56 = v46[0];
-                            const float v57 = max_nan(v56, v55);
-                            v46[0] = v57;
+                        for (int v50 = 1; v50 < 16; ++v50) {
+                            const int v51 = v50 * 4;
+                            const float v52 = v24[v51];
+                            const float v53 = v24[(v51 + 1)];
+                            const float v54 = max_nan(v52, v53);
+                            const float v55 = v45[0];
+                            const float v56 = max_nan(v55, v54);
+                            v45[0] = v56;
                         }
-                        const float v58 = v46[0];
-                        const float v59 = shuffle_xor(v58, 1);
-                        const float v60 = max_nan(v58, v59);
-                        v46[0] = v60;
-                        const float v61 = v46[0];
-                        const float v62 = shuffle_xor(v61, 2);
-                        const float v63 = max_nan(v61, v62);
-                        v46[0] = v63;
-                        const float v64 = v25[2];
-                        v46[1] = v64;
-                        const float v65 = v46[1];
-                        const float v66 = v25[3];
-                        const float v67 = max_nan(v65, v66);
-                        v46[1] = v67;
+                        const float v57 = v45[0];
+                        const float v58 = shuffle_xor(v57, 1);
+                        const float v59 = max_nan(v57, v58);
+                        v45[0] = v59;
+                        const float v60 = v45[0];
+                        const float v61 = shuffle_xor(v60, 2);
+                        const float v62 = max_nan(v60, v61);
+                        v45[0] = v62;
+                        const float v63 = v24[2];
+                        v45[1] = v63;
+                        const float v64 = v45[1];
+                        const float v65 = v24[3];
+                        const float v66 = max_nan(v64, v65);
+                        v45[1] = v66;
                         #pragma unroll
-                        for (int v68 = 1; v68 < 16; ++v68) {
-                            const int v69 = (v68 * 4) + 2;
-                            const float v70 = v25[v69];
-                            const float v71 = v25[(v69 + 1)];
-                            const float v72 = max_nan(v70, v71);
-                            const float v73 = v46[1];
-                            const float v74 = max_nan(v73, v72);
-                            v46[1] = v74;
+                        for (int v67 = 1; v67 < 16; ++v67) {
+                            const int v68 = (v67 * 4) + 2;
+                            const float v69 = v24[v68];
+                            const float v70 = v24[(v68 + 1)];
+                            const float v71 = max_nan(v69, v70);
+                            const float v72 = v45[1];
+                            const float v73 = max_nan(v72, v71);
+                            v45[1] = v73;
                         }
-                        const float v75 = v46[1];
-                        const float v76 = shuffle_xor(v75, 1);
-                        const float v77 = max_nan(v75, v76);
-                        v46[1] = v77;
-                        const float v78 = v46[1];
-                        const float v79 = shuffle_xor(v78, 2);
-                        const float v80 = max_nan(v78, v79);
-                        v46[1] = v80;
-                        float v81[2];
+                        const float v74 = v45[1];
+                        const float v75 = shuffle_xor(v74, 1);
+                        const float v76 = max_nan(v74, v75);
+                        v45[1] = v76;
+                        const float v77 = v45[1];
+                        const float v78 = shuffle_xor(v77, 2);
+                        const float v79 = max_nan(v77, v78);
+                        v45[1] = v79;
+                        float v80[2];
                         #pragma unroll
-                        for (int v82 = 0; v82 < 2; ++v82) {
-                            const float v83 = v46[v82];
-                            const float v84 = k[0];
-                            v81[v82] = (v83 * v84);
+                        for (int v81 = 0; v81 < 2; ++v81) {
+                            const float v82 = v45[v81];
+                            const float v83 = k[0];
+                            v80[v81] = (v82 * v83);
                         }
                         float t[2];
                         #pragma unroll
-                        for (int v85 = 0; v85 < 2; ++v85) {
-                            const float v86 = top[v85];
-                            const float v87 = v81[v85];
-                            const float v88 = max_nan(v86, v87);
-                            t[v85] = v88;
+                        for (int v84 = 0; v84 < 2; ++v84) {
+                            const float v85 = top[v84];
+                            const float v86 = v80[v84];
+                            const float v87 = max_nan(v85, v86);
+                            t[v84] = v87;
                         }
-                        float v89[64];
+                        float v88[64];
                         #pragma unroll
-                        for (int v90 = 0; v90 < 64; ++v90) {
-                            const float v91 = v25[v90];
-                            const float v92 = k[0];
-                            v89[v90] = (v91 * v92);
+                        for (int v89 = 0; v89 < 64; ++v89) {
+                            const float v90 = v24[v89];
+                            const float v91 = k[0];
+                            v88[v89] = (v90 * v91);
                         }
-                        float v93[64];
+                        float v92[64];
                         #pragma unroll
-                        for (int v94 = 0; v94 < 64; ++v94) {
-                            const float v95 = v89[v94];
-                            const float v96 = t[(((v94 >> 6) * 2) + ((v94 >> 1) & 1))];
-                            v93[v94] = (v95 - v96);
+                        for (int v93 = 0; v93 < 64; ++v93) {
+                            const float v94 = v88[v93];
+                            const float v95 = t[(((v93 >> 6) * 2) + ((v93 >> 1) & 1))];
+                            v92[v93] = (v94 - v95);
                         }
                         float p[64];
                         #pragma unroll
-                        for (int v97 = 0; v97 < 64; ++v97) {
-                            const float v98 = v93[v97];
-                            const float v99 = exp2_f32(v98);
-                            p[v97] = v99;
+                        for (int v96 = 0; v96 < 64; ++v96) {
+                            const float v97 = v92[v96];
+                            const float v98 = exp2_f32(v97);
+                            p[v96] = v98;
                         }
-                        float v100[2];
+                        float v99[2];
                         #pragma unroll
-                        for (int v101 = 0; v101 < 2; ++v101) {
-                            const float v102 = top[v101];
-                            const float v103 = t[v101];
-                            v100[v101] = (v102 - v103);
+                        for (int v100 = 0; v100 < 2; ++v100) {
+                            const float v101 = top[v100];
+                            const float v102 = t[v100];
+                            v99[v100] = (v101 - v102);
                         }
                         float c[2];
                         #pragma unroll
-                        for (int v104 = 0; v104 < 2; ++v104) {
-                            const float v105 = v100[v104];
-                            const float v106 = exp2_f32(v105);
-                            c[v104] = v106;
+                        for (int v103 = 0; v103 < 2; ++v103) {
+                            const float v104 = v99[v103];
+                            const float v105 = exp2_f32(v104);
+                            c[v103] = v105;
                         }
 #line 14 "examples/ring_attention.pk"
-                        float v107[2];
+                        float v106[2];
                         #pragma unroll
-                        for (int v108 = 0; v108 < 2; ++v108) {
-                            const float v109 = total[v108];
-                            const float v110 = c[v108];
-                            v107[v108] = (v109 * v110);
+                        for (int v107 = 0; v107 < 2; ++v107) {
+                            const float v108 = total[v107];
+                            const float v109 = c[v107];
+                            v106[v107] = (v108 * v109);
                         }
-                        float v111[2];
-                        const float v112 = p[0];
-                        v111[0] = v112;
-                        const float v113 = v111[0];
-                        const float v114 = p[1];
-                        v111[0] = (v113 + v114);
+                        float v110[2];
+                        const float v111 = p[0];
+                        v110[0] = v111;
+                        const float v112 = v110[0];
+                        const float v113 = p[1];
+                        v110[0] = (v112 + v113);
                         #pragma unroll
-                        for (int v115 = 1; v115 < 16; ++v115) {
-                            const int v116 = v115 * 4;
-                            const float v117 = p[v116];
-                            const float v118 = p[(v116 + 1)];
-                            const float v119 = v111[0];
-                            v111[0] = (v119 + (v117 + v118));
+                        for (int v114 = 1; v114 < 16; ++v114) {
+                            const int v115 = v114 * 4;
+                            const float v116 = p[v115];
+                            const float v117 = p[(v115 + 1)];
+                            const float v118 = v110[0];
+                            v110[0] = (v118 + (v116 + v117));
                         }
-                        const float v120 = v111[0];
-                        const float v121 = shuffle_xor(v120, 1);
-                        v111[0] = (v120 + v121);
-                        const float v122 = v111[0];
-                        const float v123 = shuffle_xor(v122, 2);
-                        v111[0] = (v122 + v123);
-                        const float v124 = p[2];
-                        v111[1] = v124;
-                        const float v125 = v111[1];
-                        const float v126 = p[3];
-                        v111[1] = (v125 + v126);
+                        const float v119 = v110[0];
+                        const float v120 = shuffle_xor(v119, 1);
+                        v110[0] = (v119 + v120);
+                        const float v121 = v110[0];
+                        const float v122 = shuffle_xor(v121, 2);
+                        v110[0] = (v121 + v122);
+                        const float v123 = p[2];
+                        v110[1] = v123;
+                        const float v124 = v110[1];
+                        const float v125 = p[3];
+                        v110[1] = (v124 + v125);
                         #pragma unroll
-                        for (int v127 = 1; v127 < 16; ++v127) {
-                            const int v128 = (v127 * 4) + 2;
-                            const float v129 = p[v128];
-                            const float v130 = p[(v128 + 1)];
-                            const float v131 = v111[1];
-                            v111[1] = (v131 + (v129 + v130));
+                        for (int v126 = 1; v126 < 16; ++v126) {
+                            const int v127 = (v126 * 4) + 2;
+                            const float v128 = p[v127];
+                            const float v129 = p[(v127 + 1)];
+                            const float v130 = v110[1];
+                            v110[1] = (v130 + (v128 + v129));
                         }
-                        const float v132 = v111[1];
-                        const float v133 = shuffle_xor(v132, 1);
-                        v111[1] = (v132 + v133);
-                        const float v134 = v111[1];
-                        const float v135 = shuffle_xor(v134, 2);
-                        v111[1] = (v134 + v135);
+                        const float v131 = v110[1];
+                        const float v132 = shuffle_xor(v131, 1);
+                        v110[1] = (v131 + v132);
+                        const float v133 = v110[1];
+                        const float v134 = shuffle_xor(v133, 2);
+                        v110[1] = (v133 + v134);
                         float total1[2];
                         #pragma unroll
-                        for (int v136 = 0; v136 < 2; ++v136) {
-                            const float v137 = v107[v136];
-                            const float v138 = v111[v136];
-                            total1[v136] = (v137 + v138);
+                        for (int v135 = 0; v135 < 2; ++v135) {
+                            const float v136 = v106[v135];
+                            const float v137 = v110[v135];
+                            total1[v135] = (v136 + v137);
                         }
 #line 15 "examples/ring_attention.pk"
-                        unsigned v139[32];
+                        unsigned v138[32];
                         #pragma unroll
-                        for (int v140 = 0; v140 < 32; ++v140) {
-                            const int v141 = v140 * 2;
-                            const float v142 = p[v141];
-                            const float v143 = p[(v141 + 1)];
-                            const unsigned v144 = pack_bf16(v142, v143);
-                            v139[v140] = v144;
+                        for (int v139 = 0; v139 < 32; ++v139) {
+                            const int v140 = v139 * 2;
+                            const float v141 = p[v140];
+                            const float v142 = p[(v140 + 1)];
+                            const unsigned v143 = pack_bf16(v141, v142);
+                            v138[v139] = v143;
                         }
 #line 9 "examples/ring_attention.pk"
-                        const int v145 = 0 + 1;
+                        const int v144 = 0 + 1;
                         float o1[64];
                         #pragma unroll
-                        for (int v146 = 0; v146 < 64; ++v146) {
-                            const float v147 = o[v146];
-                            o1[v146] = v147;
+                        for (int v145 = 0; v145 < 64; ++v145) {
+                            const float v146 = o[v145];
+                            o1[v145] = v146;
                         }
                         float t1[2];
                         #pragma unroll
-                        for (int v148 = 0; v148 < 2; ++v148) {
-                            const float v149 = t[v148];
-                            t1[v148] = v149;
+                        for (int v147 = 0; v147 < 2; ++v147) {
+                            const float v148 = t[v147];
+                            t1[v147] = v148;
                         }
                         float c1[2];
                         #pragma unroll
-                        for (int v150 = 0; v150 < 2; ++v150) {
-                            const float v151 = c[v150];
-                            c1[v150] = v151;
+                        for (int v149 = 0; v149 < 2; ++v149) {
+                            const float v150 = c[v149];
+                            c1[v149] = v150;
                         }
                         #pragma unroll 1
-                        for (int v152 = v145; v152 < v20; ++v152) {
+                        for (int v151 = v144; v151 < v19; ++v151) {
 #line 10 "examples/ring_attention.pk"
-                            const int v153 = k_stage[0];
-                            const int v154 = k_phase[0];
-                            mbarrier_wait((v22 + (v153 * 8)), v154);
-                            float v155[64];
-                            const unsigned long long v156 = (unsigned long long)(((v24 + (v153 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
+                            const int v152 = k_stage[0];
+                            const int v153 = k_phase[0];
+                            mbarrier_wait((v21 + (v152 * 8)), v153);
+                            float v154[64];
+                            const unsigned long long v155 = (unsigned long long)(((v23 + (v152 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
                             wgmma_fence();
-                            wgmma_n128_bf16_ss_kk(v155, v27, v156, 0);
-                            wgmma_n128_bf16_ss_kk(v155, v28, (v156 + 2ull), 1);
-                            wgmma_n128_bf16_ss_kk(v155, v29, (v156 + 4ull), 1);
-                            wgmma_n128_bf16_ss_kk(v155, v30, (v156 + 6ull), 1);
-                            wgmma_n128_bf16_ss_kk(v155, v31, (v156 + 1024ull), 1);
-                            wgmma_n128_bf16_ss_kk(v155, v32, (v156 + 1026ull), 1);
-                            wgmma_n128_bf16_ss_kk(v155, v33, (v156 + 1028ull), 1);
-                            wgmma_n128_bf16_ss_kk(v155, v34, (v156 + 1030ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v26, v155, 0);
+                            wgmma_n128_bf16_ss_kk(v154, v27, (v155 + 2ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v28, (v155 + 4ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v29, (v155 + 6ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v30, (v155 + 1024ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v31, (v155 + 1026ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v32, (v155 + 1028ull), 1);
+                            wgmma_n128_bf16_ss_kk(v154, v33, (v155 + 1030ull), 1);
                             wgmma_commit();
 #line 15 "examples/ring_attention.pk"
-                            float v157[64];
+                            float v156[64];
                             #pragma unroll
-                            for (int v158 = 0; v158 < 64; ++v158) {
-                                const float v159 = o1[v158];
-                                const float v160 = c1[(((v158 >> 6) * 2) + ((v158 >> 1) & 1))];
-                                v157[v158] = (v159 * v160);
+                            for (int v157 = 0; v157 < 64; ++v157) {
+                                const float v158 = o1[v157];
+                                const float v159 = c1[(((v157 >> 6) * 2) + ((v157 >> 1) & 1))];
+                                v156[v157] = (v158 * v159);
                             }
-                            const int v161 = v_stage[0];
-                            const int v162 = v_phase[0];
-                            mbarrier_wait(((shared_ + 229472) + (v161 * 8)), v162);
-                            const unsigned long long v163 = (unsigned long long)((((shared_ + 163840) + (v161 * 32768)) & 262143) >> 4) + 4611686293372403712ull;
+                            const int v160 = v_stage[0];
+                            const int v161 = v_phase[0];
+                            mbarrier_wait(((shared_ + 229472) + (v160 * 8)), v161);
+                            const unsigned long long v162 = (unsigned long long)((((shared_ + 163840) + (v160 * 32768)) & 262143) >> 4) + 4611686293372403712ull;
                             wgmma_fence();
-                            const unsigned v164 = v139[0];
-                            const unsigned v165 = v139[1];
-                            const unsigned v166 = v139[2];
-                            const unsigned v167 = v139[3];
-                            wgmma_n128_bf16_rs_kn(v157, v164, v165, v166, v167, v163, 1);
-                            const unsigned v168 = v139[4];
-                            const unsigned v169 = v139[5];
-                            const unsigned v170 = v139[6];
-                            const unsigned v171 = v139[7];
-                            wgmma_n128_bf16_rs_kn(v157, v168, v169, v170, v171, (v163 + 128ull), 1);
-                            const unsigned v172 = v139[8];
-                            const unsigned v173 = v139[9];
-                            const unsigned v174 = v139[10];
-                            const unsigned v175 = v139[11];
-                            wgmma_n128_bf16_rs_kn(v157, v172, v173, v174, v175, (v163 + 256ull), 1);
-                            const unsigned v176 = v139[12];
-                            const unsigned v177 = v139[13];
-                            const unsigned v178 = v139[14];
-                            const unsigned v179 = v139[15];
-                            wgmma_n128_bf16_rs_kn(v157, v176, v177, v178, v179, (v163 + 384ull), 1);
-                            const unsigned v180 = v139[16];
-                            const unsigned v181 = v139[17];
-                            const unsigned v182 = v139[18];
-                            const unsigned v183 = v139[19];
-                            wgmma_n128_bf16_rs_kn(v157, v180, v181, v182, v183, (v163 + 512ull), 1);
-                            const unsigned v184 = v139[20];
-                            const unsigned v185 = v139[21];
-                            const unsigned v186 = v139[22];
-                            const unsigned v187 = v139[23];
-                            wgmma_n128_bf16_rs_kn(v157, v184, v185, v186, v187, (v163 + 640ull), 1);
-                            const unsigned v188 = v139[24];
-                            const unsigned v189 = v139[25];
-                            const unsigned v190 = v139[26];
-                            const unsigned v191 = v139[27];
-                            wgmma_n128_bf16_rs_kn(v157, v188, v189, v190, v191, (v163 + 768ull), 1);
-                            const unsigned v192 = v139[28];
-                            const unsigned v193 = v139[29];
-                            const unsigned v194 = v139[30];
-                            const unsigned v195 = v139[31];
-                            wgmma_n128_bf16_rs_kn(v157, v192, v193, v194, v195, (v163 + 896ull), 1);
+                            const unsigned v163 = v138[0];
+                            const unsigned v164 = v138[1];
+                            const unsigned v165 = v138[2];
+                            const unsigned v166 = v138[3];
+                            wgmma_n128_bf16_rs_kn(v156, v163, v164, v165, v166, v162, 1);
+                            const unsigned v167 = v138[4];
+                            const unsigned v168 = v138[5];
+                            const unsigned v169 = v138[6];
+                            const unsigned v170 = v138[7];
+                            wgmma_n128_bf16_rs_kn(v156, v167, v168, v169, v170, (v162 + 128ull), 1);
+                            const unsigned v171 = v138[8];
+                            const unsigned v172 = v138[9];
+                            const unsigned v173 = v138[10];
+                            const unsigned v174 = v138[11];
+                            wgmma_n128_bf16_rs_kn(v156, v171, v172, v173, v174, (v162 + 256ull), 1);
+                            const unsigned v175 = v138[12];
+                            const unsigned v176 = v138[13];
+                            const unsigned v177 = v138[14];
+                            const unsigned v178 = v138[15];
+                            wgmma_n128_bf16_rs_kn(v156, v175, v176, v177, v178, (v162 + 384ull), 1);
+                            const unsigned v179 = v138[16];
+                            const unsigned v180 = v138[17];
+                            const unsigned v181 = v138[18];
+                            const unsigned v182 = v138[19];
+                            wgmma_n128_bf16_rs_kn(v156, v179, v180, v181, v182, (v162 + 512ull), 1);
+                            const unsigned v183 = v138[20];
+                            const unsigned v184 = v138[21];
+                            const unsigned v185 = v138[22];
+                            const unsigned v186 = v138[23];
+                            wgmma_n128_bf16_rs_kn(v156, v183, v184, v185, v186, (v162 + 640ull), 1);
+                            const unsigned v187 = v138[24];
+                            const unsigned v188 = v138[25];
+                            const unsigned v189 = v138[26];
+                            const unsigned v190 = v138[27];
+                            wgmma_n128_bf16_rs_kn(v156, v187, v188, v189, v190, (v162 + 768ull), 1);
+                            const unsigned v191 = v138[28];
+                            const unsigned v192 = v138[29];
+                            const unsigned v193 = v138[30];
+                            const unsigned v194 = v138[31];
+                            wgmma_n128_bf16_rs_kn(v156, v191, v192, v193, v194, (v162 + 896ull), 1);
                             wgmma_commit();
 #line 10 "examples/ring_attention.pk"
                             wgmma_wait_1();
-                            wgmma_done_64(v155);
-                            const int v196 = k_stage[0];
-                            const int v197 = v36 + (v196 * 8);
-                            if (v38) {
-                                mbarrier_arrive(v197);
+                            wgmma_done_64(v154);
+                            const int v195 = k_stage[0];
+                            const int v196 = v35 + (v195 * 8);
+                            if (v37) {
+                                mbarrier_arrive(v196);
                             }
-                            const int v198 = k_phase[0];
-                            const int v199 = k_stage[0];
-                            const int v200 = v199 + 1;
-                            const bool v201 = v200 == 2;
-                            k_phase[0] = (v201 ? (v198 ^ 1) : v198);
-                            k_stage[0] = (v201 ? 0 : v200);
+                            const int v197 = k_phase[0];
+                            const int v198 = k_stage[0];
+                            const int v199 = v198 + 1;
+                            const bool v200 = v199 == 2;
+                            k_phase[0] = (v200 ? (v197 ^ 1) : v197);
+                            k_stage[0] = (v200 ? 0 : v199);
 #line 13 "examples/ring_attention.pk"
-                            const int v202 = v19 - (v152 * 128);
-                            if ((v202 >= 128) ^ true) {
+                            const int v201 = v18 - (v151 * 128);
+                            if ((v201 >= 128) ^ true) {
                                 #pragma unroll
-                                for (int v203 = 0; v203 < 64; ++v203) {
-                                    const float v204 = v155[v203];
-                                    const float v205 = ((((((v203 & 63) >> 2) * 8) + ((lane & 3) * 2)) + (v203 & 1)) < v202) ? v204 : __int_as_float(0xff800000);
-                                    v155[v203] = v205;
+                                for (int v202 = 0; v202 < 64; ++v202) {
+                                    const float v203 = v154[v202];
+                                    const float v204 = ((((((v202 & 63) >> 2) * 8) + ((lane & 3) * 2)) + (v202 & 1)) < v201) ? v203 : __int_as_float(0xff800000);
+                                    v154[v202] = v204;
                                 }
                             }
-                            float v206[2];
-                            const float v207 = v155[0];
-                            v206[0] = v207;
-                            const float v208 = v206[0];
-                            const float v209 = v155[1];
-                            const float v210 = max_nan(v208, v209);
-                            v206[0] = v210;
+                            float v205[2];
+                            const float v206 = v154[0];
+                            v205[0] = v206;
+                            const float v207 = v205[0];
+                            const float v208 = v154[1];
+                            const float v209 = max_nan(v207, v208);
+                            v205[0] = v209;
                             #pragma unroll
-                            for (int v211 = 1; v211 < 16; ++v211) {
-                                const int v212 = v211 * 4;
-                                const float v213 = v155[v212];
-                                const float v214 = v155[(v212 + 1)];
-                                const float v215 = max_nan(v213, v214);
-                                const float v216 = v206[0];
-                                const float v217 = max_nan(v216, v215);
-                                v206[0] = v217;
+                            for (int v210 = 1; v210 < 16; ++v210) {
+                                const int v211 = v210 * 4;
+                                const float v212 = v154[v211];
+                                const float v213 = v154[(v211 + 1)];
+                                const float v214 = max_nan(v212, v213);
+                                const float v215 = v205[0];
+                                const float v216 = max_nan(v215, v214);
+                                v205[0] = v216;
                             }
-                            const float v218 = v206[0];
-                            const float v219 = shuffle_xor(v218, 1);
-                            const float v220 = max_nan(v218, v219);
-                            v206[0] = v220;
-                            const float v221 = v206[0];
-                            const float v222 = shuffle_xor(v221, 2);
-                            const float v223 = max_nan(v221, v222);
-                            v206[0] = v223;
-                            const float v224 = v155[2];
-                            v206[1] = v224;
-                            const float v225 = v206[1];
-                            const float v226 = v155[3];
-                            const float v227 = max_nan(v225, v226);
-                            v206[1] = v227;
+                            const float v217 = v205[0];
+                            const float v218 = shuffle_xor(v217, 1);
+                            const float v219 = max_nan(v217, v218);
+                            v205[0] = v219;
+                            const float v220 = v205[0];
+                            const float v221 = shuffle_xor(v220, 2);
+                            const float v222 = max_nan(v220, v221);
+                            v205[0] = v222;
+                            const float v223 = v154[2];
+                            v205[1] = v223;
+                            const float v224 = v205[1];
+                            const float v225 = v154[3];
+                            const float v226 = max_nan(v224, v225);
+                            v205[1] = v226;
                             #pragma unroll
-                            for (int v228 = 1; v228 < 16; ++v228) {
-                                const int v229 = (v228 * 4) + 2;
-                                const float v230 = v155[v229];
-                                const float v231 = v155[(v229 + 1)];
-                                const float v232 = max_nan(v230, v231);
-                                const float v233 = v206[1];
-                                const float v234 = max_nan(v233, v232);
-                                v206[1] = v234;
+                            for (int v227 = 1; v227 < 16; ++v227) {
+                                const int v228 = (v227 * 4) + 2;
+                                const float v229 = v154[v228];
+                                const float v230 = v154[(v228 + 1)];
+                                const float v231 = max_nan(v229, v230);
+                                const float v232 = v205[1];
+                                const float v233 = max_nan(v232, v231);
+                                v205[1] = v233;
                             }
-                            const float v235 = v206[1];
-                            const float v236 = shuffle_xor(v235, 1);
-                            const float v237 = max_nan(v235, v236);
-                            v206[1] = v237;
-                            const float v238 = v206[1];
-                            const float v239 = shuffle_xor(v238, 2);
-                            const float v240 = max_nan(v238, v239);
-                            v206[1] = v240;
-                            float v241[2];
+                            const float v234 = v205[1];
+                            const float v235 = shuffle_xor(v234, 1);
+                            const float v236 = max_nan(v234, v235);
+                            v205[1] = v236;
+                            const float v237 = v205[1];
+                            const float v238 = shuffle_xor(v237, 2);
+                            const float v239 = max_nan(v237, v238);
+                            v205[1] = v239;
+                            float v240[2];
                             #pragma unroll
-                            for (int v242 = 0; v242 < 2; ++v242) {
-                                const float v243 = v206[v242];
-                                const float v244 = k[0];
-                                v241[v242] = (v243 * v244);
+                            for (int v241 = 0; v241 < 2; ++v241) {
+                                const float v242 = v205[v241];
+                                const float v243 = k[0];
+                                v240[v241] = (v242 * v243);
                             }
                             float t2[2];
                             #pragma unroll
-                            for (int v245 = 0; v245 < 2; ++v245) {
-                                const float v246 = t1[v245];
-                                const float v247 = v241[v245];
-                                const float v248 = max_nan(v246, v247);
-                                t2[v245] = v248;
+                            for (int v244 = 0; v244 < 2; ++v244) {
+                                const float v245 = t1[v244];
+                                const float v246 = v240[v244];
+                                const float v247 = max_nan(v245, v246);
+                                t2[v244] = v247;
                             }
-                            float v249[64];
+                            float v248[64];
                             #pragma unroll
-                            for (int v250 = 0; v250 < 64; ++v250) {
-                                const float v251 = v155[v250];
-                                const float v252 = k[0];
-                                v249[v250] = (v251 * v252);
+                            for (int v249 = 0; v249 < 64; ++v249) {
+                                const float v250 = v154[v249];
+                                const float v251 = k[0];
+                                v248[v249] = (v250 * v251);
                             }
-                            float v253[64];
+                            float v252[64];
                             #pragma unroll
-                            for (int v254 = 0; v254 < 64; ++v254) {
-                                const float v255 = v249[v254];
-                                const float v256 = t2[(((v254 >> 6) * 2) + ((v254 >> 1) & 1))];
-                                v253[v254] = (v255 - v256);
+                            for (int v253 = 0; v253 < 64; ++v253) {
+                                const float v254 = v248[v253];
+                                const float v255 = t2[(((v253 >> 6) * 2) + ((v253 >> 1) & 1))];
+                                v252[v253] = (v254 - v255);
                             }
                             float p1[64];
                             #pragma unroll
-                            for (int v257 = 0; v257 < 64; ++v257) {
-                                const float v258 = v253[v257];
-                                const float v259 = exp2_f32(v258);
-                                p1[v257] = v259;
+                            for (int v256 = 0; v256 < 64; ++v256) {
+                                const float v257 = v252[v256];
+                                const float v258 = exp2_f32(v257);
+                                p1[v256] = v258;
                             }
-                            float v260[2];
+                            float v259[2];
                             #pragma unroll
-                            for (int v261 = 0; v261 < 2; ++v261) {
-                                const float v262 = t1[v261];
-                                const float v263 = t2[v261];
-                                v260[v261] = (v262 - v263);
+                            for (int v260 = 0; v260 < 2; ++v260) {
+                                const float v261 = t1[v260];
+                                const float v262 = t2[v260];
+                                v259[v260] = (v261 - v262);
                             }
                             float c2[2];
                             #pragma unroll
-                            for (int v264 = 0; v264 < 2; ++v264) {
-                                const float v265 = v260[v264];
-                                const float v266 = exp2_f32(v265);
-                                c2[v264] = v266;
+                            for (int v263 = 0; v263 < 2; ++v263) {
+                                const float v264 = v259[v263];
+                                const float v265 = exp2_f32(v264);
+                                c2[v263] = v265;
                             }
 #line 14 "examples/ring_attention.pk"
-                            float v267[2];
+                            float v266[2];
                             #pragma unroll
-                            for (int v268 = 0; v268 < 2; ++v268) {
-                                const float v269 = total1[v268];
-                                const float v270 = c2[v268];
-                                v267[v268] = (v269 * v270);
+                            for (int v267 = 0; v267 < 2; ++v267) {
+                                const float v268 = total1[v267];
+                                const float v269 = c2[v267];
+                                v266[v267] = (v268 * v269);
                             }
-                            float v271[2];
-                            const float v272 = p1[0];
-                            v271[0] = v272;
-                            const float v273 = v271[0];
-                            const float v274 = p1[1];
-                            v271[0] = (v273 + v274);
+                            float v270[2];
+                            const float v271 = p1[0];
+                            v270[0] = v271;
+                            const float v272 = v270[0];
+                            const float v273 = p1[1];
+                            v270[0] = (v272 + v273);
                             #pragma unroll
-                            for (int v275 = 1; v275 < 16; ++v275) {
-                                const int v276 = v275 * 4;
-                                const float v277 = p1[v276];
-                                const float v278 = p1[(v276 + 1)];
-                                const float v279 = v271[0];
-                                v271[0] = (v279 + (v277 + v278));
+                            for (int v274 = 1; v274 < 16; ++v274) {
+                                const int v275 = v274 * 4;
+                                const float v276 = p1[v275];
+                                const float v277 = p1[(v275 + 1)];
+                                const float v278 = v270[0];
+                                v270[0] = (v278 + (v276 + v277));
                             }
-                            const float v280 = v271[0];
-                            const float v281 = shuffle_xor(v280, 1);
-                            v271[0] = (v280 + v281);
-                            const float v282 = v271[0];
-                            const float v283 = shuffle_xor(v282, 2);
-                            v271[0] = (v282 + v283);
-                            const float v284 = p1[2];
-                            v271[1] = v284;
-                            const float v285 = v271[1];
-                            const float v286 = p1[3];
-                            v271[1] = (v285 + v286);
+                            const float v279 = v270[0];
+                            const float v280 = shuffle_xor(v279, 1);
+                            v270[0] = (v279 + v280);
+                            const float v281 = v270[0];
+                            const float v282 = shuffle_xor(v281, 2);
+                            v270[0] = (v281 + v282);
+                            const float v283 = p1[2];
+                            v270[1] = v283;
+                            const float v284 = v270[1];
+                            const float v285 = p1[3];
+                            v270[1] = (v284 + v285);
                             #pragma unroll
-                            for (int v287 = 1; v287 < 16; ++v287) {
-                                const int v288 = (v287 * 4) + 2;
-                                const float v289 = p1[v288];
-                                const float v290 = p1[(v288 + 1)];
-                                const float v291 = v271[1];
-                                v271[1] = (v291 + (v289 + v290));
+                            for (int v286 = 1; v286 < 16; ++v286) {
+                                const int v287 = (v286 * 4) + 2;
+                                const float v288 = p1[v287];
+                                const float v289 = p1[(v287 + 1)];
+                                const float v290 = v270[1];
+                                v270[1] = (v290 + (v288 + v289));
                             }
-                            const float v292 = v271[1];
-                            const float v293 = shuffle_xor(v292, 1);
-                            v271[1] = (v292 + v293);
-                            const float v294 = v271[1];
-                            const float v295 = shuffle_xor(v294, 2);
-                            v271[1] = (v294 + v295);
+                            const float v291 = v270[1];
+                            const float v292 = shuffle_xor(v291, 1);
+                            v270[1] = (v291 + v292);
+                            const float v293 = v270[1];
+                            const float v294 = shuffle_xor(v293, 2);
+                            v270[1] = (v293 + v294);
                             float total2[2];
                             #pragma unroll
-                            for (int v296 = 0; v296 < 2; ++v296) {
-                                const float v297 = v267[v296];
-                                const float v298 = v271[v296];
-                                total2[v296] = (v297 + v298);
+                            for (int v295 = 0; v295 < 2; ++v295) {
+                                const float v296 = v266[v295];
+                                const float v297 = v270[v295];
+                                total2[v295] = (v296 + v297);
                             }
 #line 15 "examples/ring_attention.pk"
                             settle_2(total2);
                             wgmma_wait_0();
-                            wgmma_done_64(v157);
-                            const int v299 = v_stage[0];
-                            const int v300 = (shared_ + 229488) + (v299 * 8);
-                            if (v38) {
-                                mbarrier_arrive(v300);
+                            wgmma_done_64(v156);
+                            const int v298 = v_stage[0];
+                            const int v299 = (shared_ + 229488) + (v298 * 8);
+                            if (v37) {
+                                mbarrier_arrive(v299);
                             }
-                            const int v301 = v_phase[0];
-                            const int v302 = v_stage[0];
-                            const int v303 = v302 + 1;
-                            const bool v304 = v303 == 2;
-                            v_phase[0] = (v304 ? (v301 ^ 1) : v301);
-                            v_stage[0] = (v304 ? 0 : v303);
-                            unsigned v305[32];
+                            const int v300 = v_phase[0];
+                            const int v301 = v_stage[0];
+                            const int v302 = v301 + 1;
+                            const bool v303 = v302 == 2;
+                            v_phase[0] = (v303 ? (v300 ^ 1) : v300);
+                            v_stage[0] = (v303 ? 0 : v302);
+                            unsigned v304[32];
                             #pragma unroll
-                            for (int v306 = 0; v306 < 32; ++v306) {
-                                const int v307 = v306 * 2;
-                                const float v308 = p1[v307];
-                                const float v309 = p1[(v307 + 1)];
-                                const unsigned v310 = pack_bf16(v308, v309);
-                                v305[v306] = v310;
+                            for (int v305 = 0; v305 < 32; ++v305) {
+                                const int v306 = v305 * 2;
+                                const float v307 = p1[v306];
+                                const float v308 = p1[(v306 + 1)];
+                                const unsigned v309 = pack_bf16(v307, v308);
+                                v304[v305] = v309;
                             }
 #line 9 "examples/ring_attention.pk"
                             #pragma unroll
-                            for (int v311 = 0; v311 < 2; ++v311) {
-                                const float v312 = total2[v311];
-                                total1[v311] = v312;
+                            for (int v310 = 0; v310 < 2; ++v310) {
+                                const float v311 = total2[v310];
+                                total1[v310] = v311;
                             }
                             #pragma unroll
-                            for (int v313 = 0; v313 < 64; ++v313) {
-                                const float v314 = v157[v313];
-                                o1[v313] = v314;
+                            for (int v312 = 0; v312 < 64; ++v312) {
+                                const float v313 = v156[v312];
+                                o1[v312] = v313;
                             }
                             #pragma unroll
-                            for (int v315 = 0; v315 < 2; ++v315) {
-                                const float v316 = t2[v315];
-                                t1[v315] = v316;
+                            for (int v314 = 0; v314 < 2; ++v314) {
+                                const float v315 = t2[v314];
+                                t1[v314] = v315;
                             }
                             #pragma unroll
-                            for (int v317 = 0; v317 < 2; ++v317) {
-                                const float v318 = c2[v317];
-                                c1[v317] = v318;
+                            for (int v316 = 0; v316 < 2; ++v316) {
+                                const float v317 = c2[v316];
+                                c1[v316] = v317;
                             }
                             #pragma unroll
-                            for (int v319 = 0; v319 < 32; ++v319) {
-                                const unsigned v320 = v305[v319];
-                                v139[v319] = v320;
+                            for (int v318 = 0; v318 < 32; ++v318) {
+                                const unsigned v319 = v304[v318];
+                                v138[v318] = v319;
                             }
                         }
 #line 15 "examples/ring_attention.pk"
-                        float v321[64];
+                        float v320[64];
                         #pragma unroll
-                        for (int v322 = 0; v322 < 64; ++v322) {
-                            const float v323 = o1[v322];
-                            const float v324 = c1[(((v322 >> 6) * 2) + ((v322 >> 1) & 1))];
-                            v321[v322] = (v323 * v324);
+                        for (int v321 = 0; v321 < 64; ++v321) {
+                            const float v322 = o1[v321];
+                            const float v323 = c1[(((v321 >> 6) * 2) + ((v321 >> 1) & 1))];
+                            v320[v321] = (v322 * v323);
                         }
-                        const int v325 = v_stage[0];
-                        const int v326 = v_phase[0];
-                        mbarrier_wait(((shared_ + 229472) + (v325 * 8)), v326);
-                        const unsigned long long v327 = (unsigned long long)((((shared_ + 163840) + (v325 * 32768)) & 262143) >> 4) + 4611686293372403712ull;
+                        const int v324 = v_stage[0];
+                        const int v325 = v_phase[0];
+                        mbarrier_wait(((shared_ + 229472) + (v324 * 8)), v325);
+                        const unsigned long long v326 = (unsigned long long)((((shared_ + 163840) + (v324 * 32768)) & 262143) >> 4) + 4611686293372403712ull;
                         wgmma_fence();
-                        const unsigned v328 = v139[0];
-                        const unsigned v329 = v139[1];
-                        const unsigned v330 = v139[2];
-                        const unsigned v331 = v139[3];
-                        wgmma_n128_bf16_rs_kn(v321, v328, v329, v330, v331, v327, 1);
-                        const unsigned v332 = v139[4];
-                        const unsigned v333 = v139[5];
-                        const unsigned v334 = v139[6];
-                        const unsigned v335 = v139[7];
-                        wgmma_n128_bf16_rs_kn(v321, v332, v333, v334, v335, (v327 + 128ull), 1);
-                        const unsigned v336 = v139[8];
-                        const unsigned v337 = v139[9];
-                        const unsigned v338 = v139[10];
-                        const unsigned v339 = v139[11];
-                        wgmma_n128_bf16_rs_kn(v321, v336, v337, v338, v339, (v327 + 256ull), 1);
-                        const unsigned v340 = v139[12];
-                        const unsigned v341 = v139[13];
-                        const unsigned v342 = v139[14];
-                        const unsigned v343 = v139[15];
-                        wgmma_n128_bf16_rs_kn(v321, v340, v341, v342, v343, (v327 + 384ull), 1);
-                        const unsigned v344 = v139[16];
-                        const unsigned v345 = v139[17];
-                        const unsigned v346 = v139[18];
-                        const unsigned v347 = v139[19];
-                        wgmma_n128_bf16_rs_kn(v321, v344, v345, v346, v347, (v327 + 512ull), 1);
-                        const unsigned v348 = v139[20];
-                        const unsigned v349 = v139[21];
-                        const unsigned v350 = v139[22];
-                        const unsigned v351 = v139[23];
-                        wgmma_n128_bf16_rs_kn(v321, v348, v349, v350, v351, (v327 + 640ull), 1);
-                        const unsigned v352 = v139[24];
-                        const unsigned v353 = v139[25];
-                        const unsigned v354 = v139[26];
-                        const unsigned v355 = v139[27];
-                        wgmma_n128_bf16_rs_kn(v321, v352, v353, v354, v355, (v327 + 768ull), 1);
-                        const unsigned v356 = v139[28];
-                        const unsigned v357 = v139[29];
-                        const unsigned v358 = v139[30];
-                        const unsigned v359 = v139[31];
-                        wgmma_n128_bf16_rs_kn(v321, v356, v357, v358, v359, (v327 + 896ull), 1);
+                        const unsigned v327 = v138[0];
+                        const unsigned v328 = v138[1];
+                        const unsigned v329 = v138[2];
+                        const unsigned v330 = v138[3];
+                        wgmma_n128_bf16_rs_kn(v320, v327, v328, v329, v330, v326, 1);
+                        const unsigned v331 = v138[4];
+                        const unsigned v332 = v138[5];
+                        const unsigned v333 = v138[6];
+                        const unsigned v334 = v138[7];
+                        wgmma_n128_bf16_rs_kn(v320, v331, v332, v333, v334, (v326 + 128ull), 1);
+                        const unsigned v335 = v138[8];
+                        const unsigned v336 = v138[9];
+                        const unsigned v337 = v138[10];
+                        const unsigned v338 = v138[11];
+                        wgmma_n128_bf16_rs_kn(v320, v335, v336, v337, v338, (v326 + 256ull), 1);
+                        const unsigned v339 = v138[12];
+                        const unsigned v340 = v138[13];
+                        const unsigned v341 = v138[14];
+                        const unsigned v342 = v138[15];
+                        wgmma_n128_bf16_rs_kn(v320, v339, v340, v341, v342, (v326 + 384ull), 1);
+                        const unsigned v343 = v138[16];
+                        const unsigned v344 = v138[17];
+                        const unsigned v345 = v138[18];
+                        const unsigned v346 = v138[19];
+                        wgmma_n128_bf16_rs_kn(v320, v343, v344, v345, v346, (v326 + 512ull), 1);
+                        const unsigned v347 = v138[20];
+                        const unsigned v348 = v138[21];
+                        const unsigned v349 = v138[22];
+                        const unsigned v350 = v138[23];
+                        wgmma_n128_bf16_rs_kn(v320, v347, v348, v349, v350, (v326 + 640ull), 1);
+                        const unsigned v351 = v138[24];
+                        const unsigned v352 = v138[25];
+                        const unsigned v353 = v138[26];
+                        const unsigned v354 = v138[27];
+                        wgmma_n128_bf16_rs_kn(v320, v351, v352, v353, v354, (v326 + 768ull), 1);
+                        const unsigned v355 = v138[28];
+                        const unsigned v356 = v138[29];
+                        const unsigned v357 = v138[30];
+                        const unsigned v358 = v138[31];
+                        wgmma_n128_bf16_rs_kn(v320, v355, v356, v357, v358, (v326 + 896ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        wgmma_done_64(v321);
-                        const int v360 = v_stage[0];
-                        const int v361 = (shared_ + 229488) + (v360 * 8);
-                        if (v38) {
-                            mbarrier_arrive(v361);
+                        wgmma_done_64(v320);
+                        const int v359 = v_stage[0];
+                        const int v360 = (shared_ + 229488) + (v359 * 8);
+                        if (v37) {
+                            mbarrier_arrive(v360);
                         }
-                        const int v362 = v_phase[0];
-                        const int v363 = v_stage[0];
-                        const int v364 = v363 + 1;
-                        const bool v365 = v364 == 2;
-                        v_phase[0] = (v365 ? (v362 ^ 1) : v362);
-                        v_stage[0] = (v365 ? 0 : v364);
+                        const int v361 = v_phase[0];
+                        const int v362 = v_stage[0];
+                        const int v363 = v362 + 1;
+                        const bool v364 = v363 == 2;
+                        v_phase[0] = (v364 ? (v361 ^ 1) : v361);
+                        v_stage[0] = (v364 ? 0 : v363);
 #line 9 "examples/ring_attention.pk"
                         #pragma unroll
-                        for (int v366 = 0; v366 < 2; ++v366) {
-                            const float v367 = total1[v366];
-                            total[v366] = v367;
+                        for (int v365 = 0; v365 < 2; ++v365) {
+                            const float v366 = total1[v365];
+                            total[v365] = v366;
                         }
                         #pragma unroll
-                        for (int v368 = 0; v368 < 64; ++v368) {
-                            const float v369 = v321[v368];
-                            o[v368] = v369;
+                        for (int v367 = 0; v367 < 64; ++v367) {
+                            const float v368 = v320[v367];
+                            o[v367] = v368;
                         }
                         #pragma unroll
-                        for (int v370 = 0; v370 < 2; ++v370) {
-                            const float v371 = t1[v370];
-                            top[v370] = v371;
+                        for (int v369 = 0; v369 < 2; ++v369) {
+                            const float v370 = t1[v369];
+                            top[v369] = v370;
                         }
                     }
                 }
 #line 17 "examples/ring_attention.pk"
+                float v371[2];
                 float v372[2];
-                float v373[2];
                 #pragma unroll
-                for (int v374 = 0; v374 < 2; ++v374) {
-                    const float v375 = total[v374];
-                    const float v376 = divisor_scale(v375);
-                    v373[v374] = v376;
-                    const float v377 = reciprocal((v375 * v376));
-                    v372[v374] = v377;
+                for (int v373 = 0; v373 < 2; ++v373) {
+                    const float v374 = total[v373];
+                    const float v375 = divisor_scale(v374);
+                    v372[v373] = v375;
+                    const float v376 = reciprocal((v374 * v375));
+                    v371[v373] = v376;
                 }
-                float v378[64];
+                float v377[64];
                 #pragma unroll
-                for (int v379 = 0; v379 < 64; ++v379) {
-                    const float v380 = o[v379];
-                    const int v381 = ((v379 >> 6) * 2) + ((v379 >> 1) & 1);
-                    const float v382 = v372[v381];
-                    const float v383 = v373[v381];
-                    v378[v379] = ((v380 * v382) * v383);
+                for (int v378 = 0; v378 < 64; ++v378) {
+                    const float v379 = o[v378];
+                    const int v380 = ((v378 >> 6) * 2) + ((v378 >> 1) & 1);
+                    const float v381 = v371[v380];
+                    const float v382 = v372[v380];
+                    v377[v378] = ((v379 * v381) * v382);
                 }
                 if (warp < 4) {
                     sync_2_of_128();
@@ -959,31 +955,31 @@ ring_attention(const __grid_constant__ Args args) {
                 if ((warp >= 4) & v7) {
                     sync_3_of_128();
                 }
-                unsigned v384[32];
+                unsigned v383[32];
                 #pragma unroll
-                for (int v385 = 0; v385 < 32; ++v385) {
-                    const int v386 = v385 * 2;
-                    const float v387 = v378[v386];
-                    const float v388 = v378[(v386 + 1)];
-                    const unsigned v389 = pack_bf16(v387, v388);
-                    v384[v385] = v389;
+                for (int v384 = 0; v384 < 32; ++v384) {
+                    const int v385 = v384 * 2;
+                    const float v386 = v377[v385];
+                    const float v387 = v377[(v385 + 1)];
+                    const unsigned v388 = pack_bf16(v386, v387);
+                    v383[v384] = v388;
                 }
-                const int v390 = lane & 7;
-                const int v391 = v13 + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                const int v389 = lane & 7;
+                const int v390 = v13 + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
                 #pragma unroll
-                for (int v392 = 0; v392 < 8; ++v392) {
-                    const int v393 = v392 * 2;
-                    const int v394 = v392 * 4;
-                    const unsigned v395 = v384[v394];
-                    const unsigned v396 = v384[(v394 + 1)];
-                    const unsigned v397 = v384[(v394 + 2)];
-                    const unsigned v398 = v384[(v394 + 3)];
-                    stmatrix_x4((v391 + (((v393 >> 3) * 16384) + ((((v393 & 7) + (lane >> 4)) ^ v390) << 4))), v395, v396, v397, v398);
+                for (int v391 = 0; v391 < 8; ++v391) {
+                    const int v392 = v391 * 2;
+                    const int v393 = v391 * 4;
+                    const unsigned v394 = v383[v393];
+                    const unsigned v395 = v383[(v393 + 1)];
+                    const unsigned v396 = v383[(v393 + 2)];
+                    const unsigned v397 = v383[(v393 + 3)];
+                    stmatrix_x4((v390 + (((v392 >> 3) * 16384) + ((((v392 & 7) + (lane >> 4)) ^ v389) << 4))), v394, v395, v396, v397);
                 }
                 fence_async_shared();
                 mbarrier_arrive((shared_ + 229424));
-                const int v399 = cast_phase[0];
-                cast_phase[0] = (v399 ^ 1);
+                const int v398 = q_phase[0];
+                q_phase[0] = (v398 ^ 1);
             }
         }
     }
@@ -991,265 +987,240 @@ ring_attention(const __grid_constant__ Args args) {
         setmaxnreg_dec_56();
         // communicator: warp from 8
 #line 10 "examples/ring_attention.pk"
-        const bool v400 = lane == 0;
-        if ((warp == 8) & v400) {
+        const bool v399 = lane == 0;
+        if ((warp == 8) & v399) {
             int k_phase1[1];
             k_phase1[0] = 0;
-            int v_phase1[1];
-            v_phase1[0] = 0;
             fence_release_sys();
             #pragma unroll 1
-            for (int v401 = 0; v401 < args.ranks; ++v401) {
-                signal_relaxed_sys(((args.entered_base + ((unsigned long long)v401 * args.heap_stride)) + (0ull * 4ull)), 1);
+            for (int v400 = 0; v400 < args.ranks; ++v400) {
+                signal_relaxed_sys(((args.entered_base + ((unsigned long long)v400 * args.heap_stride)) + (0ull * 4ull)), 1);
             }
-            const int v402 = (computing * args.ranks) * epoch;
-            const unsigned long long v403 = (unsigned long long)args.rank * args.heap_stride;
-            const unsigned long long v404 = 0ull * 4ull;
-            spin_guarded(((args.entered_base + v403) + v404), v402, args.alarm, args.reports_base, 24, 0, -1);
+            const int v401 = (computing * args.ranks) * epoch;
+            const unsigned long long v402 = (unsigned long long)args.rank * args.heap_stride;
+            const unsigned long long v403 = 0ull * 4ull;
+            spin_guarded(((args.entered_base + v402) + v403), v401, args.alarm, args.reports_base, 24, 0, -1);
             fence_acquire_sys();
             fence_async_global();
 #line 9 "examples/ring_attention.pk"
-            const int v405 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v406 = args.S / v405;
-            const int v407 = (v405 + 127) / 128;
-            const int v408 = (v406 * v407) + (((args.S - (v406 * v405)) + 127) / 128);
+            const int v404 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v405 = args.S / v404;
+            const int v406 = (v404 + 127) / 128;
+            const int v407 = (v405 * v406) + (((args.S - (v405 * v404)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v409 = args.rank * ((max(min(args.S - (0 * v405), v405), 0) + 127) / 128);
-            const int v410 = (args.B * args.H) * v408;
+            const int v408 = args.rank * ((max(min(args.S - (0 * v404), v404), 0) + 127) / 128);
+            const int v409 = (args.B * args.H) * v407;
             #pragma unroll 1
-            for (int task1 = cta; task1 < v410; task1 += computing) {
-                const int v411 = task1 / v408;
-                const int v412 = v411 % args.H;
-                const int v413 = v411 / args.H;
+            for (int task1 = cta; task1 < v409; task1 += computing) {
+                const int v410 = task1 / v407;
+                const int v411 = v410 % args.H;
+                const int v412 = v410 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v414 = ((task1 % v408) + v409) % max(v408, 1);
-                const int v415 = (v414 % v407) * 128;
-                const int v416 = v414 / v407;
+                const int v413 = ((task1 % v407) + v408) % max(v407, 1);
+                const int v414 = (v413 % v406) * 128;
+                const int v415 = v413 / v406;
 #line 10 "examples/ring_attention.pk"
-                if (v416 != args.rank) {
-                    const int v417 = k_phase1[0];
-                    mbarrier_wait((shared_ + 229384), (v417 ^ 1));
-                    const int v418 = shared_ + 229376;
-                    mbarrier_expect(v418, 32768);
-                    const int v419 = (v416 >= v406) ? 1 : 0;
-                    const int v420 = (v419 == 1) ? 0 : v416;
-                    tma_load_5d(shared_, args.K_map0[v419], v418, 0, v415, v412, v413, v420);
-                    tma_load_5d((shared_ + 16384), args.K_map0[v419], v418, 64, v415, v412, v413, v420);
-                    const int v421 = k_phase1[0];
-                    k_phase1[0] = (v421 ^ 1);
+                if (v415 != args.rank) {
+                    const int v416 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229384), (v416 ^ 1));
+                    const int v417 = shared_ + 229376;
+                    mbarrier_expect(v417, 32768);
+                    const int v418 = (v415 >= v405) ? 1 : 0;
+                    const int v419 = (v418 == 1) ? 0 : v415;
+                    tma_load_5d(shared_, args.K_map0[v418], v417, 0, v414, v411, v412, v419);
+                    tma_load_5d((shared_ + 16384), args.K_map0[v418], v417, 64, v414, v411, v412, v419);
 #line 15 "examples/ring_attention.pk"
-                    const int v422 = v_phase1[0];
-                    mbarrier_wait((shared_ + 229400), (v422 ^ 1));
-                    const int v423 = shared_ + 229392;
-                    mbarrier_expect(v423, 32768);
-                    const int v424 = shared_ + 32768;
-                    tma_load_5d(v424, args.V_map1[v419], v423, 0, v415, v412, v413, v420);
-                    tma_load_5d((v424 + 16384), args.V_map1[v419], v423, 64, v415, v412, v413, v420);
-                    const int v425 = v_phase1[0];
-                    v_phase1[0] = (v425 ^ 1);
+                    const int v420 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229400), (v420 ^ 1));
+                    const int v421 = shared_ + 229392;
+                    mbarrier_expect(v421, 32768);
+                    const int v422 = shared_ + 32768;
+                    tma_load_5d(v422, args.V_map1[v418], v421, 0, v414, v411, v412, v419);
+                    tma_load_5d((v422 + 16384), args.V_map1[v418], v421, 64, v414, v411, v412, v419);
+                    const int v423 = k_phase1[0];
+                    k_phase1[0] = (v423 ^ 1);
                 }
             }
 #line 10 "examples/ring_attention.pk"
-            const int v426 = k_phase1[0];
-            const bool v427 = 0 >= 1;
-            const int v428 = (v427 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 229384) + v428), ((v427 ? (v426 ^ 1) : v426) ^ 1));
-            const int v429 = v_phase1[0];
-            mbarrier_wait(((shared_ + 229400) + v428), ((v427 ? (v429 ^ 1) : v429) ^ 1));
+            const int v424 = k_phase1[0];
+            const bool v425 = 0 >= 1;
+            const int v426 = (v425 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v426), ((v425 ? (v424 ^ 1) : v424) ^ 1));
+            const int v427 = k_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v426), ((v425 ? (v427 ^ 1) : v427) ^ 1));
             fence_release_sys();
             #pragma unroll 1
-            for (int v430 = 0; v430 < args.ranks; ++v430) {
-                signal_relaxed_sys(((args.left_base + ((unsigned long long)v430 * args.heap_stride)) + v404), 1);
+            for (int v428 = 0; v428 < args.ranks; ++v428) {
+                signal_relaxed_sys(((args.left_base + ((unsigned long long)v428 * args.heap_stride)) + v403), 1);
             }
-            spin_guarded(((args.left_base + v403) + v404), v402, args.alarm, args.reports_base, 24, 1, -1);
+            spin_guarded(((args.left_base + v402) + v403), v401, args.alarm, args.reports_base, 24, 1, -1);
             fence_acquire_sys();
         }
         // communicator: warp from 9
-        if ((warp == 9) & v400) {
+        if ((warp == 9) & v399) {
             int k_phase2[1];
             k_phase2[0] = 0;
-            int v_phase2[1];
-            v_phase2[0] = 0;
 #line 9 "examples/ring_attention.pk"
-            const int v431 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v432 = args.S / v431;
-            const int v433 = (v431 + 127) / 128;
-            const int v434 = (v432 * v433) + (((args.S - (v432 * v431)) + 127) / 128);
+            const int v429 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v430 = args.S / v429;
+            const int v431 = (v429 + 127) / 128;
+            const int v432 = (v430 * v431) + (((args.S - (v430 * v429)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v435 = args.rank * ((max(min(args.S - (0 * v431), v431), 0) + 127) / 128);
-            const int v436 = (args.B * args.H) * v434;
+            const int v433 = args.rank * ((max(min(args.S - (0 * v429), v429), 0) + 127) / 128);
+            const int v434 = (args.B * args.H) * v432;
             #pragma unroll 1
-            for (int task2 = cta; task2 < v436; task2 += computing) {
-                const int v437 = task2 / v434;
-                const int v438 = v437 % args.H;
-                const int v439 = v437 / args.H;
+            for (int task2 = cta; task2 < v434; task2 += computing) {
+                const int v435 = task2 / v432;
+                const int v436 = v435 % args.H;
+                const int v437 = v435 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v440 = ((task2 % v434) + v435) % max(v434, 1);
-                const int v441 = (v440 % v433) * 128;
-                const int v442 = v440 / v433;
+                const int v438 = ((task2 % v432) + v433) % max(v432, 1);
+                const int v439 = (v438 % v431) * 128;
+                const int v440 = v438 / v431;
 #line 10 "examples/ring_attention.pk"
-                if (v442 != args.rank) {
-                    const int v443 = k_phase2[0];
-                    mbarrier_wait((shared_ + 229376), v443);
-                    const int v444 = (v442 >= v432) ? 1 : 0;
-                    const int v445 = (v444 == 1) ? 0 : v442;
-                    tma_store_5d(shared_, args.K_fetched_map2[v444], 0, v441, v438, v439, v445);
-                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v444], 64, v441, v438, v439, v445);
+                if (v440 != args.rank) {
+                    const int v441 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229376), v441);
+                    const int v442 = (v440 >= v430) ? 1 : 0;
+                    const int v443 = (v442 == 1) ? 0 : v440;
+                    tma_store_5d(shared_, args.K_fetched_map2[v442], 0, v439, v436, v437, v443);
+                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v442], 64, v439, v436, v437, v443);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229384));
-                    const int v446 = k_phase2[0];
-                    k_phase2[0] = (v446 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v447 = v_phase2[0];
-                    mbarrier_wait((shared_ + 229392), v447);
-                    const int v448 = shared_ + 32768;
+                    const int v444 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229392), v444);
+                    const int v445 = shared_ + 32768;
 #line 10 "examples/ring_attention.pk"
-                    tma_store_5d(v448, args.V_fetched_map3[v444], 0, v441, v438, v439, v445);
-                    tma_store_5d((v448 + 16384), args.V_fetched_map3[v444], 64, v441, v438, v439, v445);
+                    tma_store_5d(v445, args.V_fetched_map3[v442], 0, v439, v436, v437, v443);
+                    tma_store_5d((v445 + 16384), args.V_fetched_map3[v442], 64, v439, v436, v437, v443);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229400));
-                    const int v449 = v_phase2[0];
-                    v_phase2[0] = (v449 ^ 1);
-                    const int v450 = (v442 * v431) + v441;
+                    const int v446 = k_phase2[0];
+                    k_phase2[0] = (v446 ^ 1);
                     bulk_wait_full();
-                    const int v451 = (((((0 * args.B) + v439) * args.H) + v438) * (((args.S + 1023) / 1024) + args.ranks)) + (((v450 / v431) * ((v431 + 1023) / 1024)) + ((v450 % v431) / 1024));
-                    const unsigned long long v452 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v451 * 4ull);
-                    signal_release_gpu(v452, 1);
+                    const int v447 = (((((0 * args.B) + v437) * args.H) + v436) * (((args.S + 1023) / 1024) + args.ranks)) + ((v440 * ((v429 + 1023) / 1024)) + (v439 / 1024));
+                    const unsigned long long v448 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v447 * 4ull);
+                    signal_release_gpu(v448, 1);
                 }
             }
         }
         // loader: warp from 10
 #line 6 "examples/ring_attention.pk"
-        if ((warp == 10) & v400) {
+        if ((warp == 10) & v399) {
             int q_phase1[1];
             q_phase1[0] = 0;
             int k_phase3[1];
             k_phase3[0] = 0;
             int k_stage1[1];
             k_stage1[0] = 0;
-            int v_phase3[1];
-            v_phase3[0] = 0;
-            int v_stage1[1];
-            v_stage1[0] = 0;
-            const int v453 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v454 = (max(min(args.S - (args.rank * v453), v453), 0) + 127) / 128;
-            const int v455 = (args.B * args.H) * v454;
+            const int v449 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v450 = (max(min(args.S - (args.rank * v449), v449), 0) + 127) / 128;
+            const int v451 = (args.B * args.H) * v450;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v455; task3 += computing) {
-                const int v456 = task3 / v454;
-                const int v457 = v456 % args.H;
-                const int v458 = v456 / args.H;
-                const int v459 = (task3 % v454) * 128;
+            for (int task3 = cta; task3 < v451; task3 += computing) {
+                const int v452 = task3 / v450;
+                const int v453 = v452 % args.H;
+                const int v454 = v452 / args.H;
+                const int v455 = (task3 % v450) * 128;
 #line 10 "examples/ring_attention.pk"
-                const int v460 = q_phase1[0];
-                mbarrier_wait((shared_ + 229416), (v460 ^ 1));
-                const int v461 = shared_ + 229408;
-                mbarrier_expect(v461, 32768);
-                const int v462 = shared_ + 65536;
-                const int v463 = args.S / v453;
-                const int v464 = (args.rank >= v463) ? 1 : 0;
-                const int v465 = (v464 == 1) ? 0 : args.rank;
-                tma_load_5d(v462, args.Q_map4[v464], v461, 0, v459, v457, v458, v465);
-                tma_load_5d((v462 + 16384), args.Q_map4[v464], v461, 64, v459, v457, v458, v465);
-                const int v466 = q_phase1[0];
-                q_phase1[0] = (v466 ^ 1);
+                const int v456 = q_phase1[0];
+                mbarrier_wait((shared_ + 229416), (v456 ^ 1));
+                const int v457 = shared_ + 229408;
+                mbarrier_expect(v457, 32768);
+                const int v458 = shared_ + 65536;
+                const int v459 = args.S / v449;
+                const int v460 = (args.rank >= v459) ? 1 : 0;
+                const int v461 = (v460 == 1) ? 0 : args.rank;
+                tma_load_5d(v458, args.Q_map4[v460], v457, 0, v455, v453, v454, v461);
+                tma_load_5d((v458 + 16384), args.Q_map4[v460], v457, 64, v455, v453, v454, v461);
+                const int v462 = q_phase1[0];
+                q_phase1[0] = (v462 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v467 = 0; v467 < args.ranks; ++v467) {
-                    const int v468 = (args.rank + v467) % args.ranks;
+                for (int v463 = 0; v463 < args.ranks; ++v463) {
+                    const int v464 = (args.rank + v463) % args.ranks;
 #line 9 "examples/ring_attention.pk"
-                    const int v469 = v468 * v453;
-                    const int v470 = (max(min(args.S - v469, v453), 0) + 127) / 128;
+                    const int v465 = (max(min(args.S - (v464 * v449), v449), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v471 = 0; v471 < v470; ++v471) {
-                        const int v472 = v471 * 128;
+                    for (int v466 = 0; v466 < v465; ++v466) {
+                        const int v467 = v466 * 128;
 #line 10 "examples/ring_attention.pk"
-                        const int v473 = v469 + v472;
-                        const int v474 = ((v473 / v453) * ((v453 + 1023) / 1024)) + ((v473 % v453) / 1024);
-                        const bool v475 = v468 == args.rank;
-                        if (((v471 % 8) == 0) & (v475 ^ true)) {
+                        const bool v468 = v464 == args.rank;
+                        if (((v466 % 8) == 0) & (v468 ^ true)) {
 #line 9 "examples/ring_attention.pk"
-                            const unsigned long long v476 = (unsigned long long)((((((0 * args.B) + v458) * args.H) + v457) * (((args.S + 1023) / 1024) + args.ranks)) + v474);
-                            spin_guarded_in_task(((args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + (v476 * 4ull)), (min(v470 - v471, 8) * epoch), args.alarm, args.reports_base, 24, 2, task3);
+                            const int v469 = (((((0 * args.B) + v454) * args.H) + v453) * (((args.S + 1023) / 1024) + args.ranks)) + ((v464 * ((v449 + 1023) / 1024)) + (v467 / 1024));
+                            const unsigned long long v470 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v469 * 4ull);
+                            spin_guarded_in_task(v470, (min(v465 - v466, 8) * epoch), args.alarm, args.reports_base, 24, 2, task3);
                             fence_acquire_gpu();
                             fence_async_global();
                         }
 #line 10 "examples/ring_attention.pk"
-                        const int v477 = k_stage1[0];
-                        const int v478 = k_phase3[0];
-                        const int v479 = v477 * 8;
-                        mbarrier_wait(((shared_ + 229456) + v479), (v478 ^ 1));
-                        const int v480 = shared_ + 229440;
-                        mbarrier_expect((v480 + v479), 32768);
-                        const int v481 = k_stage1[0];
-                        const int v482 = (shared_ + 98304) + (v481 * 32768);
-                        const int v483 = v480 + (v481 * 8);
-                        const int v484 = (v468 >= v463) ? 1 : 0;
-                        const int v485 = (v484 == 1) ? 0 : v468;
-                        tma_load_5d(v482, (v475 ? args.K_map0[v484] : args.K_fetched_map2[v484]), v483, 0, v472, v457, v458, v485);
-                        tma_load_5d((v482 + 16384), (v475 ? args.K_map0[v484] : args.K_fetched_map2[v484]), v483, 64, v472, v457, v458, v485);
-                        const int v486 = k_phase3[0];
-                        const int v487 = k_stage1[0];
-                        const int v488 = v487 + 1;
-                        const bool v489 = v488 == 2;
-                        k_phase3[0] = (v489 ? (v486 ^ 1) : v486);
-                        k_stage1[0] = (v489 ? 0 : v488);
+                        const int v471 = k_stage1[0];
+                        const int v472 = k_phase3[0];
+                        const int v473 = v471 * 8;
+                        mbarrier_wait(((shared_ + 229456) + v473), (v472 ^ 1));
+                        const int v474 = shared_ + 229440;
+                        mbarrier_expect((v474 + v473), 32768);
+                        const int v475 = k_stage1[0];
+                        const int v476 = (shared_ + 98304) + (v475 * 32768);
+                        const int v477 = v474 + (v475 * 8);
+                        const int v478 = (v464 >= v459) ? 1 : 0;
+                        const int v479 = (v478 == 1) ? 0 : v464;
+                        tma_load_5d(v476, (v468 ? args.K_map0[v478] : args.K_fetched_map2[v478]), v477, 0, v467, v453, v454, v479);
+                        tma_load_5d((v476 + 16384), (v468 ? args.K_map0[v478] : args.K_fetched_map2[v478]), v477, 64, v467, v453, v454, v479);
 #line 15 "examples/ring_attention.pk"
-                        const int v490 = v_stage1[0];
-                        const int v491 = v_phase3[0];
-                        const int v492 = v490 * 8;
-                        mbarrier_wait(((shared_ + 229488) + v492), (v491 ^ 1));
-                        const int v493 = shared_ + 229472;
-                        mbarrier_expect((v493 + v492), 32768);
-                        const int v494 = v_stage1[0];
-                        const int v495 = (shared_ + 163840) + (v494 * 32768);
-                        const int v496 = v493 + (v494 * 8);
-                        tma_load_5d(v495, (v475 ? args.V_map1[v484] : args.V_fetched_map3[v484]), v496, 0, v472, v457, v458, v485);
-                        tma_load_5d((v495 + 16384), (v475 ? args.V_map1[v484] : args.V_fetched_map3[v484]), v496, 64, v472, v457, v458, v485);
-                        const int v497 = v_phase3[0];
-                        const int v498 = v_stage1[0];
-                        const int v499 = v498 + 1;
-                        const bool v500 = v499 == 2;
-                        v_phase3[0] = (v500 ? (v497 ^ 1) : v497);
-                        v_stage1[0] = (v500 ? 0 : v499);
+                        const int v480 = k_stage1[0];
+                        const int v481 = k_phase3[0];
+                        const int v482 = v480 * 8;
+                        mbarrier_wait(((shared_ + 229488) + v482), (v481 ^ 1));
+                        const int v483 = shared_ + 229472;
+                        mbarrier_expect((v483 + v482), 32768);
+                        const int v484 = k_stage1[0];
+                        const int v485 = (shared_ + 163840) + (v484 * 32768);
+                        const int v486 = v483 + (v484 * 8);
+                        tma_load_5d(v485, (v468 ? args.V_map1[v478] : args.V_fetched_map3[v478]), v486, 0, v467, v453, v454, v479);
+                        tma_load_5d((v485 + 16384), (v468 ? args.V_map1[v478] : args.V_fetched_map3[v478]), v486, 64, v467, v453, v454, v479);
+                        const int v487 = k_phase3[0];
+                        const int v488 = k_stage1[0];
+                        const int v489 = v488 + 1;
+                        const bool v490 = v489 == 2;
+                        k_phase3[0] = (v490 ? (v487 ^ 1) : v487);
+                        k_stage1[0] = (v490 ? 0 : v489);
                     }
                 }
             }
         }
         // storer: warp from 11
 #line 6 "examples/ring_attention.pk"
-        if ((warp == 11) & v400) {
+        if ((warp == 11) & v399) {
             int q_phase2[1];
             q_phase2[0] = 0;
-            int cast_phase1[1];
-            cast_phase1[0] = 0;
-            const int v501 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v502 = (max(min(args.S - (args.rank * v501), v501), 0) + 127) / 128;
-            const int v503 = (args.B * args.H) * v502;
+            const int v491 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v492 = (max(min(args.S - (args.rank * v491), v491), 0) + 127) / 128;
+            const int v493 = (args.B * args.H) * v492;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v503; task4 += computing) {
-                const int v504 = task4 / v502;
-                const int v505 = v504 % args.H;
-                const int v506 = v504 / args.H;
-                const int v507 = (task4 % v502) * 128;
+            for (int task4 = cta; task4 < v493; task4 += computing) {
+                const int v494 = task4 / v492;
+                const int v495 = v494 % args.H;
+                const int v496 = v494 / args.H;
+                const int v497 = (task4 % v492) * 128;
 #line 17 "examples/ring_attention.pk"
-                const int v508 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229424), v508);
-                const int v509 = shared_ + 65536;
-                const int v510 = (args.rank >= (args.S / v501)) ? 1 : 0;
-                const int v511 = (v510 == 1) ? 0 : args.rank;
-                tma_store_5d(v509, args.O_map5[v510], 0, v507, v505, v506, v511);
-                tma_store_5d((v509 + 16384), args.O_map5[v510], 64, v507, v505, v506, v511);
+                const int v498 = q_phase2[0];
+                mbarrier_wait((shared_ + 229424), v498);
+                const int v499 = shared_ + 65536;
+                const int v500 = (args.rank >= (args.S / v491)) ? 1 : 0;
+                const int v501 = (v500 == 1) ? 0 : args.rank;
+                tma_store_5d(v499, args.O_map5[v500], 0, v497, v495, v496, v501);
+                tma_store_5d((v499 + 16384), args.O_map5[v500], 64, v497, v495, v496, v501);
                 bulk_commit();
                 bulk_wait_read();
                 mbarrier_arrive((shared_ + 229432));
-                const int v512 = cast_phase1[0];
-                cast_phase1[0] = (v512 ^ 1);
                 mbarrier_arrive((shared_ + 229416));
-                const int v513 = q_phase2[0];
-                q_phase2[0] = (v513 ^ 1);
+                const int v502 = q_phase2[0];
+                q_phase2[0] = (v502 ^ 1);
             }
 #line 6 "examples/ring_attention.pk"
             bulk_wait_full();

@@ -880,10 +880,10 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[COUNT:.*]] = pk.block_count <S by 16> of %[[PEER]] sharded
 // CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[COUNT]] step
 // CHECK: %[[KV:.*]] = pk.block[%[[I]]] of %[[PEER]] sharded
-// CHECK: %[[GROUP:.*]] = pk.block_index %[[KV]] in <S by 2048> sharded
 // CHECK: %[[INSIDE:.*]] = arith.remsi %[[I]], %[[MANY:.*]] : index
 // CHECK: arith.cmpi eq, %[[INSIDE]],
 // CHECK: scf.if
+// CHECK-NEXT: %[[GROUP:.*]] = pk.block_index %[[KV]] in <S by 2048> sharded
 // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[COUNT]], %[[I]] : index
 // CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]] : index
 // CHECK-NEXT: pk.wait %K_V_ready[%[[GROUP]]] for %[[NEEDED]]

@@ -129,11 +129,11 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 
 // -----
 
-// What all tasks of a rank skip is not fetched, where the last task visits all that the others do; its tiles are awaited
-// one by one.
+// What all tasks of a rank skip is not fetched, where the last task visits all that the others do, but for what a group
+// has of it.
 // CHECK-LABEL: pk.kernel @masked
-// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 visited :
-// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 visited :
+// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 group 128 visited :
+// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 group 128 visited :
 pk.kernel @masked(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.rank
   %1 = pk.block_count <S by 16> of %0 sharded

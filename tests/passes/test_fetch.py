@@ -82,11 +82,8 @@ kernel k(A: f32[M, K].shard(0), B: f32[K, N], C: f32[M, N]):
             acc += where(positions(m) <= positions(k), A[m, k], 0.0) @ B[k, n]
         C[m, n] = acc
 """,
-        [("A", "local spread 1")],
-        [
-            "tiles of `A` are awaited all at once: tasks skip some of them, whose signals nobody would await",
-            "what no task of a rank visits of `A` is fetched too: it lies in front of what tasks need",
-        ],
+        [("A", "local spread 1 group 128")],
+        ["what no task of a rank visits of `A` is fetched too: it lies in front of what tasks need"],
     ),
     "one operand in two loops": Case(
         """
@@ -161,8 +158,7 @@ kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), V: bf16[S, D].shard(0),
                 o = o + cast(s, bf16) @ V[kv]
         O[q] = o
 """,
-        [("K V", "local spread 2 visited")],
-        ["tiles of `K` and `V` are awaited one by one: tasks skip some of them, whose signals nobody would await"],
+        [("K V", "local spread 2 group 128 visited")],
     ),
     "blocks that tasks skip, in zigzag order": Case(
         """
@@ -176,8 +172,38 @@ kernel k(Q: bf16[S, D].shard(0, zigzag=True), K: bf16[S, D].shard(0, zigzag=True
                 o = o + cast(s, bf16) @ K[kv]
         O[q] = o
 """,
-        [("K", "local spread 2 visited")],
-        ["tiles of `K` are awaited one by one: tasks skip some of them, whose signals nobody would await"],
+        [("K", "local spread 2 group 256 visited")],
+    ),
+    "blocks that tasks skip, in groups": Case(
+        """
+kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), V: bf16[S, D].shard(0), O: bf16[S, D].shard(0),
+         D: const = 64):
+    for q in tasks(blocks(S, 64, of=rank)):
+        o = zeros(f32, q, D)
+        for r in ring():
+            for kv in blocks(S, 64, of=r):
+                s = where(positions(q) >= positions(kv), Q[q] @ K[kv].T, 0.0)
+                o = o + cast(s, bf16) @ V[kv]
+        O[q] = o
+""",
+        [("K V", "local spread 2 group 8 visited")],
+        dims={"S": 1500},
+    ),
+    "blocks that tasks skip in front, in groups": Case(
+        """
+kernel k(Q: bf16[S, D].shard(0, zigzag=True), K: bf16[S, D].shard(0, zigzag=True), O: bf16[S, D].shard(0, zigzag=True),
+         D: const = 128):
+    for kv in tasks(blocks(S, 32, of=rank)):
+        o = zeros(f32, kv, D)
+        for r in ring():
+            for q in blocks(S, 64, of=r):
+                s = where(positions(kv) <= positions(q), K[kv] @ Q[q].T, 0.0)
+                o = o + cast(s, bf16) @ Q[q]
+        O[kv] = o
+""",
+        [("Q", "local spread 2 group 8")],
+        ["what no task of a rank visits of `Q` is fetched too: it lies in front of what tasks need"],
+        dims={"S": 1500},
     ),
     "blocks that tasks skip, at two places": Case(
         """
@@ -194,11 +220,8 @@ kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), O: bf16[S, D].shard(0),
                 o = o + cast(s, bf16) @ K[kv]
         O[q] = o
 """,
-        [("K K", "local spread 2")],
-        [
-            "tiles of `K` are awaited one by one: tasks skip some of them, whose signals nobody would await",
-            "what no task of a rank visits of `K` is fetched too: they are read at several places",
-        ],
+        [("K K", "local spread 2 group 256")],
+        ["what no task of a rank visits of `K` is fetched too: they are read at several places"],
     ),
     "keys and values of heads that a rank has": Case(
         """

@@ -514,6 +514,7 @@ NOTHING = {
     "pk-merge-channels": "merges all channels of one kind, of which one comes behind the other in both roles",
     "pk-release-shared": "obeys what stages share",
     "pk-recompute-integers": "computes all that comes from dimensions again, where it is needed",
+    "pk-rebase-stages": "finds all stages again in every innermost loop",
     "pk-restart-counters": "adds what copy engines need",
     "pk-guard-waits": "guards every wait for a counter",
     "pk-canonicalize": "applies every pattern that matches",

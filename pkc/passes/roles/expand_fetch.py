@@ -9,7 +9,7 @@ from xdsl.rewriter import Rewriter
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import CtasOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.coordinates import CtasOp, DimOp, FirstVisitedOp, OwnerOp, RankOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import WRITTEN, KernelOp, RoleOp
@@ -125,7 +125,8 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
     """Wait for the tiles that `op` reads, as early as it is known which."""
     awaited = fetch.counter(op)
     anchor = await_before(op, awaited)
-    numbers, counter = fetch.counter_ops(awaited)
+    # Of groups, only who waits needs to know which counter it is.
+    numbers, counter = ([], []) if fetch.group else fetch.counter_ops(awaited)
     signals, count = _signals(fetch)
     before(anchor, [*numbers, *signals])
     local: SSAValue | None = None
@@ -137,7 +138,7 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
         before(anchor, [owner, rank, mine])
         local = mine.result
     if fetch.group:
-        _await_groups(fetch, op, counter, count, local)
+        _await_groups(fetch, op, anchor, count, local)
         return
     scratch = Block()
     shared = [variable for variable in fetch.again if variable in fetch.spread]
@@ -170,21 +171,26 @@ def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:
     return made, made[-1].results[0]
 
 
-def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAValue, local: SSAValue | None) -> None:
-    """Wait in the loop that reads the tiles, at the first one of each group."""
+def _await_groups(fetch: Fetch, op: FetchOp, known: Operation, each: SSAValue, local: SSAValue | None) -> None:
+    """Wait in the loop that reads the tiles, at the first one of each group. Before `known` it is known which are
+    awaited."""
     place = grouped_place(fetch)
     index = op.places[place] if place is not None else None
     loop = loop_of(index) if index is not None else None
     assert index is not None and loop is not None
-    body, split, rows = loop.body.block, split_of(loop), bool(fetch.again)
-    anchor = body.first_op if rows else await_before(op, fetch.counter(op))
+    body, rows = loop.body.block, bool(fetch.again)
+    inside_first = split_of(loop) is not None or isinstance(loop.lb.owner, FirstVisitedOp)
+    anchor = body.first_op if rows else known
     assert anchor is not None
+    numbers, counter = fetch.counter_ops(fetch.counter(op))
+    if rows:
+        before(known, numbers)
     number, count, ops = (body.args[0], iterations_of(body.args[0]), []) if rows else in_shard(index)
     tiles, zero = constant(fetch.group), constant(0)
     group, inside = arith.DivSIOp(number, tiles.result), arith.RemSIOp(number, tiles.result)
     ops += [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
-    if split is not None:
-        # A split may begin inside a group, whose other tiles are signalled too.
+    if inside_first:
+        # A split, or what a task visits, may begin inside a group, whose other tiles are signalled too.
         enters = arith.CmpiOp(body.args[0], loop.lb, "eq")
         ops += [enters, arith.OrIOp(ops[-1].results[0], enters.result)]
     if local is not None:
@@ -193,12 +199,15 @@ def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAV
         ops += [yes, foreign, arith.AndIOp(ops[-1].results[0], foreign.result)]
     branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
     before(anchor, [*ops, branch])
-    needed: list[Operation] = [constant(1)]
-    if not fetch.by_group:
-        needed = [arith.SubiOp(count, number)]
-        if split is not None:
-            start = arith.MuliOp(group.result, tiles.result)
-            needed = [start, arith.SubiOp(count, start.result)]
+    needed: list[Operation] = [] if rows else list(numbers)
+    if fetch.by_group:
+        needed.append(constant(1))
+    else:
+        first = number
+        if inside_first:
+            needed.append(arith.MuliOp(group.result, tiles.result))
+            first = needed[-1].results[0]
+        needed.append(arith.SubiOp(count, first))
         needed.append(arith.MinSIOp(needed[-1].results[0], tiles.result))
         if fetch.straddling is not None:
             needed.append(arith.MuliOp(each, needed[-1].results[0]))

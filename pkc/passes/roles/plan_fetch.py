@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 
 from pkc import remarks
-from pkc.dialect.coordinates import BlockOp, skips
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import COMM_SMS, KernelOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import dtype_bytes
@@ -149,8 +149,6 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
             return 0, "they are read in a loop inside of another one"
         if not from_zero(loop.body.block.args[0]):
             return 0, "they are read in a loop that does not go up from 0 in steps of 1"
-        if skips(loop):
-            return 0, "tasks skip some of them, whose signals nobody would await"
     kinds, tuning = [tile_type(op.tile) for op in fetch.by_buffer], target_of(fetch.first).tuning
     size = sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)
     return max(tuning.awaited_tiles, tuning.awaited_bytes // size), ""

@@ -18,7 +18,7 @@ from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
-from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, f32, row_of
+from pkc.dialect.types import BlockType, PGLType, dtype_bytes, f32, row_of
 from pkc.dialect.words import every_shard
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors

@@ -11,7 +11,7 @@ from pkc.passes.analysis.dependence import ancestors, maker, sources
 from pkc.passes.analysis.direction import Direction, direction
 from pkc.passes.build import append, constant
 from pkc.passes.program_slices import Known, copy_value, from_memory, iterations_of
-from pkc.passes.roles.fetches import Fetch, in_shard
+from pkc.passes.roles.fetches import Fetch, grouped_place, in_shard, loop_of
 
 
 def skipping_loop(fetch: Fetch) -> scf.ForOp | None:
@@ -33,7 +33,7 @@ def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
     needed, variable = _visited(loop).needed, loop.body.block.args[0]
     if len(fetch.sites) > 1:
         return "they are read at several places"
-    if fetch.group or variable in fetch.again:
+    if variable in fetch.again or (fetch.group and loop_of(_grouped(fetch)) is not loop):
         return "one counter is for several of them"
     if from_memory(fetch.read, [needed]):
         return "arrays say which tasks visit them"
@@ -43,7 +43,8 @@ def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
 
 
 def is_visited(block: Block, fetch: Fetch, loop: scf.ForOp, known: Known) -> SSAValue:
-    """Append to `block` whether a task of this rank visits the tile: the one does that runs most iterations."""
+    """Append to `block` whether a task of this rank visits the tile, or another one of its group: the one does that
+    runs most iterations."""
     needed, variable, location = _visited(loop).needed, loop.body.block.args[0], fetch.read.location
     number, longest = known[variable], dict(known)
     ring = fetch.listed_ring
@@ -59,8 +60,19 @@ def is_visited(block: Block, fetch: Fetch, loop: scf.ForOp, known: Known) -> SSA
         longest[index] = append(block, last, location).result
         if direction(needed, index) is Direction.DOWN:
             longest[index] = append(block, constant(0), location).result
+    if fetch.group:
+        tiles = append(block, constant(fetch.group), location)
+        group = append(block, arith.DivSIOp(number, tiles), location).result
+        number = append(block, arith.MuliOp(group, tiles), location).result
     bound = copy_value(block, needed, longest)
     return append(block, arith.CmpiOp(number, bound, "slt"), location).result
+
+
+def _grouped(fetch: Fetch) -> SSAValue:
+    """The blocks some of which are a group."""
+    place = grouped_place(fetch)
+    assert place is not None
+    return fetch.first.places[place]
 
 
 def _visited(loop: scf.ForOp) -> VisitedOp:

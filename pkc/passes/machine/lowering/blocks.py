@@ -168,19 +168,26 @@ class Dimensions:
 
     def index(self, block: Placed, of: BlockType, *, sharded: bool, last: bool) -> SSAValue:
         """What `pk.block_index` gives (`pkc/dialect/blocks.py`: index_of)."""
-        emit, position = self._emit, self._last(block) if last else self.position(block)
+        emit = self._emit
         if not sharded:
-            return emit.over(position, of.extent)
+            return emit.over(self._last(block) if last else self.position(block), of.extent)
         length = self.shard_length(of.of)
         each = emit.round_up_over(length, of.extent)
-        within = emit.over(emit.modulo(position, length), of.extent)
-        return emit.plus(emit.times(emit.over(position, length), each), within)
+        if block.shard is not None:  # no block of a shard reaches into the next one
+            owner, inside = block.shard, emit.plus(block.local, self._reach(block)) if last else block.local
+        else:
+            position = self._last(block) if last else self.position(block)
+            owner, inside = emit.over(position, length), emit.modulo(position, length)
+        return emit.plus(emit.times(owner, each), emit.over(inside, of.extent))
 
     def _last(self, block: Placed) -> SSAValue:
         """The last position of a block that is not empty, along the whole dimension."""
+        return self._emit.plus(self.position(block), self._reach(block))
+
+    def _reach(self, block: Placed) -> SSAValue:
+        """How far the last position of a block that is not empty lies behind its first one."""
         emit = self._emit
-        inside = emit.minus(emit.least(self.valid(block), block.extent), 1)
-        return emit.plus(self.position(block), inside)
+        return emit.minus(emit.least(self.valid(block), block.extent), 1)
 
     def is_whole(self, block: Placed) -> SSAValue:
         """What `pk.is_whole` gives."""

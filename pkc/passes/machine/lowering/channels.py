@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from xdsl.dialects import scf
@@ -14,33 +14,46 @@ from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
 from pkc.dialect.roles import AHEAD, AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, ClipOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_async
-from pkc.passes.analysis.dependence import role_around, roles_around
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, first_warp, spare_barrier
+from pkc.passes.machine.lowering.in_step import counted_later, in_step, takes_it_itself
 
 _WRITTEN_OUT = 4
 """So many stages are waited for without a loop."""
 
 
-def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
-    """Allocate the registers for the role's place in the ring, at first before the first stage, and for the number of
-    stages that it keeps, unless loops tell that. `users` are the role's operations on the channel."""
+def prepare(role: WarpRole, users: Mapping[SSAValue, Collection[Operation]]) -> None:
+    """Allocate the registers for the role's place in the ring of each channel, at first before the first stage, and for
+    the number of stages that it keeps, unless loops tell that. Channels that it goes through in step have one place.
+    `users` are the role's operations on each channel."""
+    groups = in_step(users)
+    role.counted_later = counted_later(groups, users)
+    first = {channel: group[0] for group in groups for channel in group}
+    for channel, ops in users.items():
+        if first[channel] is channel:
+            role.places[channel] = _place(role, channel)
+        place = role.places[first[channel]]
+        role.places[channel] = Place(place.stage, place.phase, _kept(role, channel, ops), _filled(role, channel, ops))
+
+
+def _place(role: WarpRole, channel: SSAValue) -> Place:
+    phase = _counter(role, channel, "phase")
+    return Place(_counter(role, channel, "stage") if role.launch.rings[channel].depth > 1 else None, phase)
+
+
+def _kept(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> SSAValue | None:
+    return _counter(role, channel, "kept") if _needs_counter(users) else None
+
+
+def _filled(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> SSAValue | None:
+    return _counter(role, channel, "filled") if any(AHEAD in op.attributes for op in users) else None
+
+
+def _counter(role: WarpRole, channel: SSAValue, what: str) -> SSAValue:
     emit, ring = role.emit, role.launch.rings[channel]
     hint = re.split("[,.;]", ring.channel.label.data)[0].lower()
-    phase = emit.registers(1, IndexType(), f"{hint}_phase")
-    emit.set(emit.const(0), phase, 0)
-    stage = None
-    if ring.depth > 1:
-        stage = emit.registers(1, IndexType(), f"{hint}_stage")
-        emit.set(emit.const(0), stage, 0)
-    kept = None
-    if _needs_counter(users):
-        kept = emit.registers(1, IndexType(), f"{hint}_kept")
-        emit.set(emit.const(0), kept, 0)
-    filled = None
-    if any(AHEAD in op.attributes for op in users):
-        filled = emit.registers(1, IndexType(), f"{hint}_filled")
-        emit.set(emit.const(0), filled, 0)
-    role.places[channel] = Place(stage, phase, kept, filled)
+    found = emit.registers(1, IndexType(), f"{hint}_{what}")
+    emit.set(emit.const(0), found, 0)
+    return found
 
 
 def _needs_counter(users: Collection[Operation]) -> bool:
@@ -79,9 +92,11 @@ def previous(role: WarpRole, channel: SSAValue, back: int = 1) -> SSAValue:
     return emit.select(emit.compare("slt", stage, back), emit.plus(stage, depth - back), emit.minus(stage, back))
 
 
-def advance(role: WarpRole, channel: SSAValue) -> None:
-    """To the next stage of the ring."""
-    emit, place, ring = role.emit, role.places[channel], role.launch.rings[channel]
+def advance(role: WarpRole, op: CommitOp | ConsumeOp | ReleaseOp) -> None:
+    """To the next stage of the ring, behind an operation on it."""
+    if op in role.counted_later:
+        return
+    emit, place, ring = role.emit, role.places[op.channel], role.launch.rings[op.channel]
     phase = emit.get(place.phase, 0)
     if place.stage is None:
         emit.set(emit.bit_xor(phase, 1), place.phase, 0)
@@ -137,14 +152,8 @@ def commit(role: WarpRole, op: CommitOp) -> None:
         if any(isinstance(tile.owner, Operation) and moves_async(tile.owner) for tile in op.tiles):
             emit.do("mbarrier_arrive_copied", barrier)
         emit.do("mbarrier_arrive", barrier)
-    if not _takes_it_itself(op):
-        advance(role, op.channel)
-
-
-def _takes_it_itself(op: CommitOp) -> bool:
-    """Whether the role consumes the stage too, and releases it before it acquires the next one: it goes on then."""
-    consumes = (use.operation for use in op.channel.uses if isinstance(use.operation, ConsumeOp))
-    return role_around(op) in roles_around(consumes)
+    if not takes_it_itself(op):
+        advance(role, op)
 
 
 def consume(role: WarpRole, op: ConsumeOp) -> None:
@@ -160,7 +169,7 @@ def consume(role: WarpRole, op: ConsumeOp) -> None:
         layout = emit.target.shared_layout(tile_type(result))
         role.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
     if ring.channel.guest is not None:  # another role releases it
-        advance(role, op.channel)
+        advance(role, op)
 
 
 def stage_address(role: WarpRole, ring: Ring, stage: SSAValue) -> SSAValue:
@@ -183,7 +192,7 @@ def release(role: WarpRole, op: ReleaseOp) -> None:
         with emit.when(emit.compare("eq", before, op.kept)):
             arrive_empty(role, op.channel, previous(role, op.channel, op.kept))
         emit.set(emit.least(emit.plus(before, 1), op.kept), kept, 0)
-    advance(role, op.channel)
+    advance(role, op)
     _look_ahead(role, op.channel)
 
 

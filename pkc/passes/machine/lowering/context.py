@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.counters import Order
 from pkc.dialect.program import KernelOp, RoleOp
@@ -182,6 +182,8 @@ class WarpRole:
     filling: list[SSAValue] = field(default_factory=list[SSAValue])
     """Channels whose stages this role fills."""
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    counted_later: set[Operation] = field(default_factory=set[Operation])
+    """Operations behind which the role is at the next stage, which a later one counts for several channels."""
     pending_fences: list[str] = field(default_factory=list[str])
     begun: SSAValue | None = None
     """Within tasks that enclose others: the register with the number, modulo the CTAs, of the next one inside."""
