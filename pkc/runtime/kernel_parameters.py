@@ -24,7 +24,7 @@ from pkc.dialect.words import RANKS
 from pkc.runtime import tensor_map
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.tensor_map import MAP_BYTES, Maps, Memory, tilings
+from pkc.runtime.tensor_map import MAP_BYTES, Maps, Memory, Tiling, tilings
 
 ALIGNMENT = MAP_BYTES
 
@@ -98,7 +98,7 @@ class KernelParameters:
         for field, offset, array, maps in of.maps:
             found = maps.encode(values.dims, values.addresses[array.name], self.address + offset)
             if found is None:
-                for tiling in tilings(_memory(array, values), field.box, field.swizzle, field.split):
+                for tiling in tilings_of(field, array, values):
                     tiling.check()
                 raise AssertionError(f"no map of `{array.name}`")
             self._written.append(found)
@@ -220,6 +220,11 @@ def _getter(field: _Plain) -> Callable[[Values], int | float]:
             return lambda values: values.scalars[name]
         case Scalar(name=name):
             return lambda values: int(values.scalars[name])
+
+
+def tilings_of(field: TensorMaps, parameter: ArrayParameter, values: Values) -> tuple[Tiling, Tiling]:
+    """What the maps of an array say: of all whole shards, and of the shorter one."""
+    return tilings(_memory(parameter, values), field.box, field.swizzle, field.split)
 
 
 def _memory(parameter: ArrayParameter, values: Values) -> Memory:

@@ -9,9 +9,7 @@ rounds, which take turns. NVLink multicast is off for all.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shlex
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -166,10 +164,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.here:
         rows: list[Any] = []
         right = run(given.tokens, given.hidden, inner, given.gated, rows)
-        if given.json is not None and rows:
-            given.json.write_text(json.dumps({"command": shlex.join(sys.argv), "rows": rows}, indent=1) + "\n", "utf-8")
-        sys.stdout.flush()
-        os._exit(not right)
+        form = f"--hidden {given.hidden} --inner {inner}" + " --gated" * given.gated
+        command = f"python -m tests.gpu.layers --ranks {os.environ['WORLD_SIZE']} {form}"
+        processes.end(right, given.json, command, rows)
     os.environ.update(NO_MULTICAST)
     ranks = present.gpus(given.ranks)
     others = ["--gated"] * given.gated + (["--json", str(given.json.absolute())] if given.json is not None else [])

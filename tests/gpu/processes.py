@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NoReturn
+
+from pkc.bench.record import commit
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,3 +43,14 @@ def run(script: str, arguments: Sequence[str], ranks: int, limit: float, *, torc
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(40)
         process.kill()
+
+
+def end(right: bool, path: Path | None, command: str, rows: Sequence[Any]) -> NoReturn:
+    """End a process that has measured, and write its figures, if it has any, with what makes them reproducible."""
+    if path is not None and rows:
+        torch: Any = importlib.import_module("torch")
+        device = torch.cuda.get_device_name()
+        about = {"command": command, "commit": commit(), "device": device, "torch": torch.__version__}
+        path.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n", "utf-8")
+    sys.stdout.flush()
+    os._exit(not right)

@@ -12,9 +12,7 @@ is off.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -102,10 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.here:
         rows: list[Any] = []
         right = run(rows)
-        if given.json is not None and rows:
-            given.json.write_text(json.dumps({"command": shlex.join(sys.argv), "rows": rows}, indent=1) + "\n", "utf-8")
-        sys.stdout.flush()
-        os._exit(not right)
+        processes.end(right, given.json, f"python -m tests.gpu.ring --ranks {os.environ['WORLD_SIZE']}", rows)
     os.environ.update(NO_MULTICAST)
     ranks = present.gpus(given.ranks)
     passed_on = ["--here"] + (["--json", str(given.json.absolute())] if given.json is not None else [])

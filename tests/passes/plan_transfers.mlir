@@ -184,13 +184,16 @@ pk.kernel @across(%Y: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "Y"}) attribute
 
 // -----
 
-// A row that is stored goes by TMA where every row of the array is aligned, at the sizes of the launch.
+// A row that is stored goes by TMA where every row of the array is aligned, at the sizes of the launch. It tells them of
+// the arrays that it gets, and nothing of rows that others alone have.
 // CHECK-LABEL: pk.kernel @out
 // CHECK: pk.store {{.*}}, %U[{{.*}} {transfer = {by = "register", why = "its rows begin 8 bytes, or a multiple of that, behind each other, and with TMA 16"}}
+// CHECK: pk.store {{.*}}, %S[{{.*}} {transfer = {by = "register", why = "rows of the array may begin where no multiple of 16 bytes is, which TMA needs"}}
+// CHECK: pk.store {{.*}}, %R[{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
 // CHECK: pk.store {{.*}}, %L[{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
 // CHECK: pk.store {{.*}}, %P[{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
 // CHECK: pk.store {{.*}}, %V[{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
-pk.kernel @out(%U: !pk.private<[H, N], f32> {pk.name = "U"}, %L: !pk.private<[H, M], f32> {pk.name = "L"}, %P: !pk.private<[H, 64], f32> {pk.name = "P"}, %V: !pk.private<[M], f32> {pk.name = "V"}) attributes {derived, divisors = {N = 2 : i64}} {
+pk.kernel @out(%U: !pk.private<[H, N], f32> {pk.name = "U"}, %S: !pk.private<[H, O], f32> {pk.name = "S", pk.scratch}, %R: !pk.private<[H, M], f32> {pk.name = "R", pk.scratch}, %L: !pk.private<[H, M], f32> {pk.name = "L"}, %P: !pk.private<[H, 64], f32> {pk.name = "P"}, %V: !pk.private<[M], f32> {pk.name = "V"}) attributes {derived, divisors = {N = 2 : i64}} {
   %zero = arith.constant 0 : index
   %0 = pk.channel "row" stages 1 : !pk.channel<!pk.tile<64xf32>>
   pk.role storer {
@@ -199,6 +202,9 @@ pk.kernel @out(%U: !pk.private<[H, N], f32> {pk.name = "U"}, %L: !pk.private<[H,
     %n = pk.block[%zero] : !pk.block<N by 64>
     %t = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
     pk.store %t, %U[%zero, %n : index, !pk.block<N by 64>] : !pk.tile<64xf32>, !pk.private<[H, N], f32>
+    %o = pk.block[%zero] : !pk.block<O by 64>
+    pk.store %t, %S[%zero, %o : index, !pk.block<O by 64>] : !pk.tile<64xf32>, !pk.private<[H, O], f32>
+    pk.store %t, %R[%zero, %m : index, !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[H, M], f32>
     pk.store %t, %L[%zero, %m : index, !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[H, M], f32>
     pk.store %t, %P[%zero, %p : index, !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[H, 64], f32>
     pk.store %t, %V[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>

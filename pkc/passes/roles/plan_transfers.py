@@ -18,7 +18,7 @@ from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
-from pkc.dialect.types import BlockType, PGLType, dtype_bytes, f32, row_of
+from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, f32, row_of
 from pkc.dialect.words import every_shard
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
@@ -214,6 +214,8 @@ def _too_much(op: LoadOp | StoreOp | AddToArrayOp) -> str:
         return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
     if reason := rows_apart(op):
         return reason
+    if not isinstance(op, LoadOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(op):
+        return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
     blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
     if cut_blocks(op, unread_axes(op)) and (isinstance(op, AddToArrayOp) or not _is_staged(op)):
@@ -281,12 +283,17 @@ def _fills_shards(op: LoadOp | StoreOp | AddToArrayOp, block: BlockOp) -> bool:
 
 def _divisor(op: Operation, length: str) -> int | None:
     """What a length is a multiple of, if the launch says it."""
-    kernel: Operation | None = op
-    while kernel is not None and not isinstance(kernel, KernelOp):
-        kernel = kernel.parent_op()
-    divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
+    divisors = _kernel(op).attributes.get(DIVISORS)
     known = divisors.data.get(length) if isinstance(divisors, DictionaryAttr) else None
     return known.value.data if isinstance(known, IntegerAttr) else None
+
+
+def _kernel(op: Operation) -> KernelOp:
+    kernel = op.parent_op()
+    while not isinstance(kernel, KernelOp):
+        assert kernel is not None
+        kernel = kernel.parent_op()
+    return kernel
 
 
 def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
@@ -298,6 +305,23 @@ def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
         return last * size
     known = _divisor(op, row_of(array))
     return known * size if known is not None else _GRANULE
+
+
+def _aligned_rows(op: StoreOp | AddToArrayOp) -> bool:
+    """Whether every row of an array begins at a multiple of what TMA moves. The launch says what lengths of rows are
+    multiples of, if arrays that it gets have such rows; of those that passes add alone, nothing is known."""
+    array = array_type(op.array)
+    *outer, last = array.dimensions
+    size = dtype_bytes(array.element_type)
+    if not outer or isinstance(last, int):
+        return not outer or last * size % _GRANULE == 0
+    if _divisor(op, row_of(array)) is not None:
+        return True  # `rows_apart` has looked
+    kernel = _kernel(op)
+    given = [arg.type for arg in kernel.body.block.args if not kernel.is_scratch(arg)]
+    arrays = (kind for kind in given if isinstance(kind, PGLType | PrivateType))
+    alike = (kind for kind in arrays if kind.rank > 1 and row_of(array) in (kind.dimensions[-1], row_of(kind)))
+    return any(dtype_bytes(kind.element_type) <= size for kind in alike)
 
 
 def _shards(array: SSAValue) -> set[int]:
