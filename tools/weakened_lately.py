@@ -335,5 +335,35 @@ LATELY = (
         "check/test_checker.py",
         "one_place",
     ),
+    Mistake(
+        "channels are in step though a role uses one between",
+        "passes/machine/lowering/in_step.py",
+        "if passed and any(",
+        "if False and any(",
+        "codegen/test_in_step.py",
+    ),
+    Mistake(
+        "a task that begins inside a group does not wait for it",
+        "passes/roles/expand_fetch.py",
+        "isinstance(loop.lb.owner, FirstVisitedOp)",
+        "False",
+        "passes/test_fetch.py",
+        "front",
+    ),
+    Mistake(
+        "of a group only what a task visits is fetched",
+        "passes/roles/visits.py",
+        "    if fetch.group:\n",
+        "    if False:\n",
+        "passes/test_fetch.py",
+        "skip",
+    ),
+    Mistake(
+        "rows that a pass adds are aligned whatever the launch says",
+        "passes/roles/plan_transfers.py",
+        "said = DIVISORS in kernel.attributes and any(dtype_bytes(kind.element_type) <= size for kind in alike)",
+        "said = True",
+        "codegen/test_maps.py",
+    ),
 )
 """For `tools.weakened`."""

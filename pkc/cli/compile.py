@@ -156,7 +156,8 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     if sizes and chosen is not None:
         # What a launch with these sizes runs: for others it may be compiled anew.
         module = build_module(program, kernel=chosen.name, constants=values, options=options)
-        divisors = divisors_of(module.ops, {name: int(size) for name, size in sizes.items()}, request.ranks)
+        lengths = {name: size for name, size in sizes.items() if isinstance(size, int)}
+        divisors = divisors_of(module.ops, lengths, request.ranks)
     compiled = compile_for(
         program, kernel, values, options, level=level, target=target, dump=request.dump, divisors=divisors
     )

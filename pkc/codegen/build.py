@@ -91,7 +91,8 @@ def build_kernel(kernel: KernelOp) -> Built:
 
 def _compiled(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
     """A kernel of the machine level, its text in CUDA C++, and what this is compiled to. As long as registers spill, it
-    goes through what leaves more of them; the form that spills least is taken, if its MMAs overlap as before."""
+    goes through what leaves more of them, one after the other; the form that spills least is taken, if its MMAs overlap
+    as before."""
     found = [_compile(kernel)]
     for number, passes in enumerate(FEWER_REGISTERS):
         if not _spilled(found[-1][2]):

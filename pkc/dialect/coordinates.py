@@ -382,14 +382,14 @@ class BlockIndexOp(_Number):
             raise VerifyException(f"{self.block.type} is not a block of dimension {self.of.of}")
 
 
-def skips(loop: scf.ForOp) -> bool:
+def _skips(loop: scf.ForOp) -> bool:
     """Whether a task may run fewer iterations of a loop than there are."""
     return isinstance(loop.lb.owner, FirstVisitedOp) or isinstance(loop.ub.owner, VisitedOp)
 
 
 def is_cut_short(op: Operation) -> bool:
-    """The same of some loop around an operation."""
+    """Whether a task may run fewer iterations than there are of some loop around an operation."""
     around = op.parent_op()
-    while around is not None and not (isinstance(around, scf.ForOp) and skips(around)):
+    while around is not None and not (isinstance(around, scf.ForOp) and _skips(around)):
         around = around.parent_op()
     return around is not None

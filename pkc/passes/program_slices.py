@@ -10,6 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import READING
 from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.types import ArrayType
 from pkc.passes.analysis.dependence import all_iterations, ancestors, first_iteration, sources
 from pkc.passes.build import constant, is_constant
 from pkc.passes.splits import split_of
@@ -140,6 +141,19 @@ def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
 def from_memory(op: Operation, values: Iterable[SSAValue]) -> bool:
     """Whether elements of arrays decide what `values` are that `op` uses, or how often it runs."""
     return any(isinstance(value.owner, READING) for value in needed_by(op, values))
+
+
+def by_launch(op: Operation, values: Iterable[SSAValue]) -> str:
+    """What may decide otherwise in the next launch, with the same dimensions, what `values` are that `op` uses, or how
+    often it runs: `an array` or `a scalar`; empty if nothing does."""
+    needed = needed_by(op, values)
+    if any(isinstance(value.owner, READING) for value in needed):
+        return "an array"
+    given = (value for value in needed if isinstance(value, BlockArgument))
+    scalar = any(
+        isinstance(value.owner.parent_op(), KernelOp) and not isinstance(value.type, ArrayType) for value in given
+    )
+    return "a scalar" if scalar else ""
 
 
 def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:

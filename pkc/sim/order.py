@@ -233,8 +233,7 @@ def _found(array: Array, copy: int, boxes: tuple[Box, Box], first: Access, secon
     warp_role, done = second.warp_role, second.done
     what = (array.name, _element(array, copy, boxes), done, warp_role.name)
     span = span_of(second.op.location)
-    # What one operation stores twice, its iterations do, which have no order.
-    if _is_in_flight(first, warp_role) and not (first.op is second.op and done is Kind.Store):
+    if _is_in_flight(first, warp_role):
         return _not_drained(first, *what[:3], also=(Label(span, f"{done} here by {warp_role}"),))
     also = () if first.op is None else (Label(span_of(first.op.location), f"{first.done} here by {first.warp_role}"),)
     if second.by_tma and warp_role.knows(first.component, first.tick):

@@ -28,9 +28,11 @@ from pkc.driver import building as slow
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import Number, compile_program, load, load_program
+from pkc.driver.planned import planned
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.recompute_integers import recomputes
+from pkc.targets import DEFAULT
 from pkc.targets.sm_90a.instructions import instruction
 from tests.clock import within
 from tests.codegen.sass import FFMA, HGMMA, QGMMA, UTMALDG, UTMASTG, WARPGROUP, least, loops, opcodes, registers
@@ -98,7 +100,8 @@ def check(made: Built, name: str) -> None:
     found = opcodes(made.artifact.cubin, made.artifact.name)
     by_threads = ("all_reduce_explicit", "all_to_all")  # adds up what it loads; begins where a shard of columns does
     assert (UTMALDG in found) == (name not in by_threads)
-    assert (UTMASTG in found) == (name not in by_threads)  # boxes do not end with two shards
+    # Boxes do not end with two shards, and no launch says where rows begin.
+    assert (UTMASTG in found) == (name not in (*by_threads, "attention_delta"))
     assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == name.startswith("gemm_fp8")
     assert not made.warnings or name in SHORT_MOVERS
@@ -276,6 +279,18 @@ def test_attention_spills_nothing(name: str, dims: dict[str, int], ranks: int, c
     assert not made.warnings
     assert " no spills," in resources(made)
     assert ("unknown(" in made.source) == recomputes(kernel)
+
+
+def test_what_spills_finds_its_stages_again() -> None:
+    """Integers that are computed again are not enough for the gradient of Q under a mask, over two ranks."""
+    given = {"B": 4, "H": 16, "G": 16, "S": 16384, "T": 16384, "group": 1, "causal": True, "zigzag": True}
+    schedule = {"overlap": "inter_sm", "comm_sms": "4", "tile_T": "96"}
+    program = load_program(EXAMPLES / "ring_attention_dq.pk")
+    kernel = planned(program, given, ranks=2, schedule=schedule, target=DEFAULT, level="machine").compiled.kernel
+    made = build_kernel(kernel)
+    assert recomputes(kernel)
+    assert " no spills," in resources(made)
+    assert made.source.count("unknown(shared") > print_kernel(kernel).count("unknown(shared"), "as it spilled else"
 
 
 ORDINARY: dict[str, tuple[str, dict[str, int], int, dict[str, Number]]] = {

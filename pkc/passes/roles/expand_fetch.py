@@ -125,7 +125,6 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
     """Wait for the tiles that `op` reads, as early as it is known which."""
     awaited = fetch.counter(op)
     anchor = await_before(op, awaited)
-    # Of groups, only who waits needs to know which counter it is.
     numbers, counter = ([], []) if fetch.group else fetch.counter_ops(awaited)
     signals, count = _signals(fetch)
     before(anchor, [*numbers, *signals])
@@ -171,20 +170,20 @@ def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:
     return made, made[-1].results[0]
 
 
-def _await_groups(fetch: Fetch, op: FetchOp, known: Operation, each: SSAValue, local: SSAValue | None) -> None:
-    """Wait in the loop that reads the tiles, at the first one of each group. Before `known` it is known which are
-    awaited."""
+def _await_groups(fetch: Fetch, op: FetchOp, outermost: Operation, each: SSAValue, local: SSAValue | None) -> None:
+    """Wait in the loop that reads the tiles, at the first one of each group. `outermost` is the first operation around
+    `op` before which it is known which are awaited (`await_before`)."""
     place = grouped_place(fetch)
     index = op.places[place] if place is not None else None
     loop = loop_of(index) if index is not None else None
     assert index is not None and loop is not None
     body, rows = loop.body.block, bool(fetch.again)
     inside_first = split_of(loop) is not None or isinstance(loop.lb.owner, FirstVisitedOp)
-    anchor = body.first_op if rows else known
+    anchor = body.first_op if rows else outermost
     assert anchor is not None
     numbers, counter = fetch.counter_ops(fetch.counter(op))
     if rows:
-        before(known, numbers)
+        before(outermost, numbers)
     number, count, ops = (body.args[0], iterations_of(body.args[0]), []) if rows else in_shard(index)
     tiles, zero = constant(fetch.group), constant(0)
     group, inside = arith.DivSIOp(number, tiles.result), arith.RemSIOp(number, tiles.result)

@@ -16,10 +16,10 @@ from pkc.dialect.types import dtype_bytes
 from pkc.location import describe
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.program_slices import from_memory, from_zero, iterations_of
+from pkc.passes.program_slices import by_launch, from_zero, iterations_of
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, is_task, loop_of, read_of, split_index
 from pkc.passes.roles.remote_accesses import address, array_name, is_pushed, planned
-from pkc.passes.roles.visits import begins_later, not_known, skipping_loop
+from pkc.passes.roles.visits import begins_later, not_known, skipping_loop, visited
 from pkc.targets.target import target_of
 
 
@@ -61,7 +61,7 @@ class PlanFetch(KernelPass):
         local = not missed
         if planned(fetch.read) != "copy_engine":
             spread, missed = _spread(fetch)
-            if missed and not _shares_groups(fetch, spread):
+            if missed and not (_shares_groups(fetch, spread) and _group(fetch, spread)[0]):
                 rest = "only the outer loops of copies" if spread else "copies"
                 are = "are spread over CTAs" if spread else "are not spread over CTAs"
                 remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {missed}")
@@ -107,12 +107,12 @@ def _not_local(fetch: Fetch) -> str:
 def _spread(fetch: Fetch) -> tuple[int, str]:
     """How many loops, from outside, can be shared out; why not the next one."""
     read, again, ring = fetch.read, fetch.again, fetch.ring
-    varying = from_memory(read, address(read))
+    varying = by_launch(read, address(read))
     for number, variable in enumerate(fetch.inner):
         if not from_zero(variable):
             return number, "a loop over its tiles does not go up from 0 in steps of 1"
         if variable in again and varying:
-            return number, "how many come is read from an array, so that launches would have other numbers of signals"
+            return number, f"{varying} says how many come, so that launches would have other numbers of signals"
         follows = ring is not None and variable is ring.over and ring.ranks in fetch.inner[:number]
         if not follows and _depends(iterations_of(variable), fetch.loops):
             return number, "another index says how many iterations a loop over its tiles has"
@@ -142,6 +142,8 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
     place = grouped_place(fetch)
     if place is None:
         return 0, "they are no list of blocks that one loop goes through"
+    if not again and (varying := _visited_by_launch(fetch)):
+        return 0, f"{varying} says which of them tasks visit, so that launches would have other numbers of signals"
     for op in (site[0] for site in fetch.sites):
         loop = loop_of(op.places[place])
         anchor = await_before(op, fetch.counter(op))
@@ -152,6 +154,13 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
     kinds, tuning = [tile_type(op.tile) for op in fetch.by_buffer], target_of(fetch.first).tuning
     size = sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)
     return max(tuning.awaited_tiles, tuning.awaited_bytes // size), ""
+
+
+def _visited_by_launch(fetch: Fetch) -> str:
+    """What may decide otherwise in the next launch which tiles come."""
+    loop = skipping_loop(fetch)
+    needed = [] if loop is None else [visited(loop).needed]
+    return by_launch(fetch.read, [*address(fetch.read), *needed])
 
 
 @dataclass(frozen=True)

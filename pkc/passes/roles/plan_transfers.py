@@ -214,8 +214,8 @@ def _too_much(op: LoadOp | StoreOp | AddToArrayOp) -> str:
         return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
     if reason := rows_apart(op):
         return reason
-    if not isinstance(op, LoadOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(op):
-        return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
+    if not isinstance(op, LoadOp) and tile_type(op.tile).rank == 1 and (reason := _row_by_threads(op)):
+        return reason
     owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
     blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
     if cut_blocks(op, unread_axes(op)) and (isinstance(op, AddToArrayOp) or not _is_staged(op)):
@@ -307,21 +307,28 @@ def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
     return known * size if known is not None else _GRANULE
 
 
-def _aligned_rows(op: StoreOp | AddToArrayOp) -> bool:
-    """Whether every row of an array begins at a multiple of what TMA moves. The launch says what lengths of rows are
-    multiples of, if arrays that it gets have such rows; of those that passes add alone, nothing is known."""
+def _row_by_threads(op: StoreOp | AddToArrayOp) -> str:
+    """Why TMA cannot store a row, whatever it begins with; empty if it can.
+
+    The launch says what lengths of rows are multiples of, if arrays that it gets have such rows. Of those that passes
+    add alone nothing is known, nor of any without a launch.
+    """
     array = array_type(op.array)
     *outer, last = array.dimensions
     size = dtype_bytes(array.element_type)
-    if not outer or isinstance(last, int):
-        return not outer or last * size % _GRANULE == 0
-    if _divisor(op, row_of(array)) is not None:
-        return True  # `rows_apart` has looked
+    if not outer or (isinstance(last, int) and last * size % _GRANULE == 0):
+        return ""
+    if _is_written(op):
+        return "an author says in which order rows are stored, which TMA does not keep"
     kernel = _kernel(op)
     given = [arg.type for arg in kernel.body.block.args if not kernel.is_scratch(arg)]
     arrays = (kind for kind in given if isinstance(kind, PGLType | PrivateType))
     alike = (kind for kind in arrays if kind.rank > 1 and row_of(array) in (kind.dimensions[-1], row_of(kind)))
-    return any(dtype_bytes(kind.element_type) <= size for kind in alike)
+    said = DIVISORS in kernel.attributes and any(dtype_bytes(kind.element_type) <= size for kind in alike)
+    # What is said is no multiple was refused before (`rows_apart`).
+    if said or _divisor(op, row_of(array)) is not None:
+        return ""
+    return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
 
 
 def _shards(array: SSAValue) -> set[int]:

@@ -18,7 +18,7 @@ def skipping_loop(fetch: Fetch) -> scf.ForOp | None:
     """The loop that fetches tiles of which each rank visits others, as its tasks skip what is masked there."""
     loops = [op for op in ancestors(fetch.read) if isinstance(op, scf.ForOp) and isinstance(op.ub.owner, VisitedOp)]
     found = next((loop for loop in loops if loop.body.block.args[0] in fetch.loops), None)
-    by_rank = found is not None and any(isinstance(maker(value), RankOp) for value in sources([_visited(found).needed]))
+    by_rank = found is not None and any(isinstance(maker(value), RankOp) for value in sources([visited(found).needed]))
     return found if by_rank else None
 
 
@@ -30,7 +30,7 @@ def begins_later(fetch: Fetch) -> bool:
 
 def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
     """Why it is not known which tiles a task visits; empty if it is."""
-    needed, variable = _visited(loop).needed, loop.body.block.args[0]
+    needed, variable = visited(loop).needed, loop.body.block.args[0]
     if len(fetch.sites) > 1:
         return "they are read at several places"
     if variable in fetch.again or (fetch.group and loop_of(_grouped(fetch)) is not loop):
@@ -43,9 +43,9 @@ def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
 
 
 def is_visited(block: Block, fetch: Fetch, loop: scf.ForOp, known: Known) -> SSAValue:
-    """Append to `block` whether a task of this rank visits the tile, or another one of its group: the one does that
-    runs most iterations."""
-    needed, variable, location = _visited(loop).needed, loop.body.block.args[0], fetch.read.location
+    """Append to `block` whether some task of this rank visits the tile, or one before it in its group: whether that
+    task does that runs most iterations."""
+    needed, variable, location = visited(loop).needed, loop.body.block.args[0], fetch.read.location
     number, longest = known[variable], dict(known)
     ring = fetch.listed_ring
     if ring is not None and variable is ring.over:
@@ -75,7 +75,7 @@ def _grouped(fetch: Fetch) -> SSAValue:
     return fetch.first.places[place]
 
 
-def _visited(loop: scf.ForOp) -> VisitedOp:
+def visited(loop: scf.ForOp) -> VisitedOp:
     assert isinstance(loop.ub.owner, VisitedOp)
     return loop.ub.owner
 
