@@ -365,5 +365,20 @@ LATELY = (
         "said = True",
         "codegen/test_maps.py",
     ),
+    Mistake(
+        "tiles of which a scalar says how many come are counted",
+        "passes/roles/plan_fetch.py",
+        "varying = by_launch(read, address(read))",
+        'varying = ""',
+        "passes/test_other_scalars.py",
+    ),
+    Mistake(
+        "launches end lists at scalars that are alike",
+        "sim/draw.py",
+        "half = seed % 2 if both_sides else None",
+        "half = None",
+        "sim/test_inputs.py",
+        "other_scalars",
+    ),
 )
 """For `tools.weakened`."""

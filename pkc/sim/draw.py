@@ -57,14 +57,16 @@ def draw_inputs(
 ) -> dict[str, Any]:
     """Content for every array that a kernel reads, and a value for every scalar; or for `only` some of them. With
     `period` so many floats are drawn for an array, and repeated: enough for times, not for results. With `both_sides`
-    integers come near the numbers that they are compared with: enough for branches, not for times."""
+    integers come near the numbers that they are compared with, and scalars from the upper half of their range if the
+    seed is odd, else from the lower one: enough for branches and loops, not for times."""
     called = Program(find_kernel(module, kernel))
     sizes = resolve_dims(called.kernel, dims, {}, ranks) | {RANKS: ranks}
     check_memory(called, sizes)
     rng = np.random.default_rng(seed)
     wanted = (*called.inputs, *called.scalars) if only is None else only
     drawn: dict[str, Any] = {name: _array(called, name, sizes, rng, period) for name in called.inputs if name in wanted}
-    drawn |= {name: _scalar(called, name, sizes, rng) for name in called.scalars if name in wanted}
+    half = seed % 2 if both_sides else None
+    drawn |= {name: _scalar(called, name, sizes, rng, half) for name in called.scalars if name in wanted}
     for name, cases in _compared(called, sizes).items() if both_sides else ():
         if name in drawn:
             ranks = name in called.arrays and has_leading_ranks(called.arrays[name])
@@ -184,12 +186,17 @@ def _distinct(wanted: Range, shape: list[int], rng: np.random.Generator, *, whol
     return rng.choice(numbers, shape)
 
 
-def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:
+def _scalar(
+    called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator, half: int | None
+) -> float | int:
     if called.scalars[name] == "f32":
         # Like the scale of a softmax, so that scores stay small.
         return float(np.float32(rng.uniform(0.05, 0.25)))
     wanted = common(list(uses_of_index(called.kernel.arguments[name], sizes)))
-    return int(rng.integers(wanted.low, wanted.high))
+    middle = (wanted.low + wanted.high + 1) // 2
+    if half is None or not wanted.low < middle < wanted.high:
+        return int(rng.integers(wanted.low, wanted.high))
+    return int(rng.integers(*((middle, wanted.high) if half else (wanted.low, middle))))
 
 
 def _integers(wanted: Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:

@@ -18,7 +18,7 @@ from pkc.dialect.elementwise import FloorDivOp, SelectOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, block_type
-from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, SignalType, TileType
+from pkc.dialect.types import RANKS, ArrayType, BlockType, Dim, PGLType, SignalType, TileType
 from pkc.sim.numbers import end_of, most, passed_by
 from pkc.sim.program import Program
 
@@ -33,6 +33,9 @@ _MOST_ENTRIES = 4 * MANY
 
 _IN_A_SHARE = 2
 """Blocks of a long list for each rank."""
+
+_CUT = 3
+"""Whole blocks of a list that a scalar ends or begins."""
 
 _FEWEST, _NUMBERS = 2, 4
 """How many blocks the dimensions of an instance have in which they differ: from 2 to 5, in turn."""
@@ -60,6 +63,9 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
     Lists of blocks that memory ends, and whose rows tables name, are long in a fourth one: each rank has several blocks
     of such a list, which it may begin with.
 
+    Dimensions whose lists of blocks end or begin at scalars have several blocks in a fifth one: launches with other
+    scalars have other numbers of them.
+
     In the last one dimensions are long enough for integers to pass the numbers that the program names
     (`pkc/sim/numbers.py`), as far as that takes no more than `MOST` blocks.
     """
@@ -77,9 +83,27 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
         lists = {dim: (_IN_A_SHARE * ranks + 1) * blocks[dim] for dim in _gathered_lists(kernel) if dim in blocks}
         if lists and ranks > 1:
             yield _fitted(kernel, ranks, sizes | lists)
+    cut = {dim: _CUT * blocks[dim] + 1 for dim in _cut_by_scalars(kernel) if dim in blocks}
+    if cut:
+        yield _fitted(kernel, ranks, sizes | cut)
     passed = {dim: size for dim, size in passed_by(kernel, ranks).items() if size <= MOST * blocks.get(dim, 1)}
     if any(size > sizes[dim] for dim, size in passed.items()):
         yield _fitted(kernel, ranks, sizes | {dim: max(sizes[dim], size) for dim, size in passed.items()})
+
+
+def _cut_by_scalars(kernel: KernelOp) -> set[str]:
+    """The dimensions whose lists of blocks scalars of a launch end or begin."""
+    counts = (op for op in kernel.walk() if isinstance(op, BlockCountOp))
+    cut = (op.block.of for op in counts if any(map(_is_of_scalars, op.operands)))
+    return {dim for dim in cut if isinstance(dim, str)}
+
+
+def _is_of_scalars(value: SSAValue) -> bool:
+    """Whether an integer is computed from a scalar that a launch gets."""
+    made = value.owner
+    if isinstance(made, Block):
+        return isinstance(made.parent_op(), KernelOp) and not isinstance(value.type, ArrayType)
+    return not made.regions and any(map(_is_of_scalars, made.operands))
 
 
 def _sizes(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict[str, int]:

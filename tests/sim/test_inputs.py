@@ -1,5 +1,6 @@
 """Dimensions and data that do not fit, and inputs that are drawn."""
 
+from functools import partial
 from pathlib import Path
 
 import ml_dtypes
@@ -467,3 +468,20 @@ def test_lists_whose_rows_tables_name_have_several_blocks_of_each_rank(ranks: in
     assert [dims["P"] for dims in other_dims(kernel, ranks=ranks)][-1] == 128 * blocks
     lists = find_kernel(load(EXAMPLES / "grouped_gemm.pk").module, None)
     assert all(dims["P"] < 2 * 128 for dims in other_dims(lists, ranks=ranks))
+
+
+def test_launches_end_lists_of_several_blocks_at_other_scalars() -> None:
+    """Else a counter of what is sent for each block would get as much in each launch, whatever the scalar."""
+    text = """
+kernel k(A: bf16[M, K], C: bf16[M, K], w: i32):
+    for m in tasks(blocks(M, 16)):
+        for k in blocks(K, 16, stop=w):
+            C[m, k] = A[m, k]
+"""
+    module = compile_program(parse_text(Source("k.pk", text))).module
+    kernel = find_kernel(module, None)
+    assert {"M": 17, "K": 49} in list(other_dims(kernel, ranks=2))
+    drawn = partial(draw_inputs, module, ranks=2, dims={"M": 17, "K": 49}, both_sides=True)
+    scalars = [drawn(seed=seed)["w"] for seed in range(40)]
+    assert max(scalars[::2]) < min(scalars[1::2])
+    assert len(set(scalars)) > 20
