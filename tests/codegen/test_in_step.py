@@ -9,7 +9,7 @@ from xdsl.parser import Parser
 from pkc.dialect.pk import context
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
-from pkc.passes.machine.lowering.in_step import counted_later, goes_on, in_step
+from pkc.passes.machine.lowering.in_step import counted_later, in_step
 
 _ROLE = """
 pk.kernel @k(%A: !pk.private<[M], f32> {{pk.name = "A"}}) attributes {{derived}} {{
@@ -29,18 +29,22 @@ _TILE = "!pk.channel<!pk.tile<64xf32>>"
 
 
 def _written(steps: str) -> str:
-    """The operations of a role: `a+` consumes a tile of `a`, `a-` releases it, `(` and `)` begin and end a loop."""
+    """The operations of a role: `a+` consumes a tile of `a`, `a-` releases it, `a!` fills a stage, `(` and `)` begin
+    and end a loop, `|` waits until all stages are filled."""
     lines = {
         "(": "scf.for %j = %zero to %one step %one {",
         ")": "}",
         "+": f"%{{}}{{}} = pk.consume %{{}} : {_TILE} -> !pk.tile<64xf32>",
         "-": f"pk.release %{{}} : {_TILE}",
+        "!": f"pk.acquire %{{}} : {_TILE}\n%{{}}{{}} = pk.full 0.0 : f32 : !pk.tile<64xf32>\n"
+        f"pk.commit %{{}}, %{{}}{{}} : {_TILE}, !pk.tile<64xf32>",
+        "|": "pk.drain loads",
     }
     found: list[str] = []
     for number, step in enumerate(steps.split()):
         name, kind = step[0], step[-1]
-        values = (name, number, name) if kind == "+" else (name,)
-        found.append(lines[kind].format(*values) if step not in "()" else lines[step])
+        values = {"+": (name, number, name), "!": (name, name, number, name, name, number)}.get(kind, (name,))
+        found.append(lines[kind].format(*values) if step not in "()|" else lines[step])
     return "\n".join(found)
 
 
@@ -58,7 +62,9 @@ def _of(steps: str, depth: int = 2) -> tuple[list[str], list[str]]:
     groups = in_step(users)
     later = counted_later(groups, users)
     names = ["".join(channels[channel] for channel in group) for group in groups]
-    return names, [channels[op.operands[0]] for op in role.walk() if op in later and goes_on(op)]
+    return names, [
+        name for op in role.walk() if op in later for channel, name in channels.items() if channel in op.operands
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,9 @@ def _of(steps: str, depth: int = 2) -> tuple[list[str], list[str]]:
         "in two loops, side by side": ("( a+ b+ a- b- ) ( a+ b+ b- a- )", ["ab"], ["a", "b"]),
         "twice in a block": ("( a+ a- a+ a- b+ b- b+ b- )", ["a", "b"], []),
         "a loop between that uses one": ("a+ b+ a- ( a+ ) b-", ["a", "b"], []),
+        "filled one after the other": ("( a! b! )", ["ab"], ["a"]),
+        "filled, with a wait for all between": ("( a! | b! )", ["a", "b"], []),
+        "one is filled, the other released": ("( a! b+ b- )", ["ab"], ["a"]),
         "the third with the first": ("( a- a+ b+ b- c+ c- )", ["a", "bc"], ["b"]),
     }.values(),
 )
