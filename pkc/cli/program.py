@@ -115,14 +115,13 @@ def compile_far(
 ) -> Compiled:
     """As `compile_for`, to the lowest level that the target supports: the machine level, or else the roles level with
     a remark that says why."""
+    compiled_to = partial(
+        compile_for, program, kernel, constants, schedule, target=target, warn=False, divisors=divisors
+    )
     try:
-        return compile_for(
-            program, kernel, constants, schedule, level="machine", target=target, warn=False, divisors=divisors
-        )
+        return compiled_to(level="machine")
     except PkcError as error:
-        compiled = compile_for(
-            program, kernel, constants, schedule, level="roles", target=target, warn=False, divisors=divisors
-        )
+        compiled = compiled_to(level="roles")
         for found in error.diagnostics:
             compiled.remarks.append(Remark(LowerTiles.name, KernelOp.name, found.fill(found.title), found.span))
         return compiled

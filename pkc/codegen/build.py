@@ -24,10 +24,11 @@ from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
 from pkc.dialect.program import CLUSTER, COMM_SMS, QUEUE, KernelOp
 from pkc.location import span_of
 from pkc.passes import FEWER_REGISTERS, MACHINE_PIPELINE
+from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.lower_tiles import MACHINE, THREADS
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.machine.plan_memory import SHARED_BYTES
-from pkc.passes.machine.recompute_integers import recomputes
+from pkc.passes.machine.recompute_integers import RecomputeIntegers, recomputes
 from pkc.passes.run import run_pipeline
 from pkc.remarks import Remark
 from pkc.targets.target import target_of
@@ -94,13 +95,13 @@ def _compiled(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
     goes through what leaves more of them, one after the other; the form that spills least is taken, if its MMAs overlap
     as before."""
     found = [_compile(kernel)]
-    for number, passes in enumerate(FEWER_REGISTERS):
+    for step in FEWER_REGISTERS:
         if not _spilled(found[-1][2]):
             break
-        if number == 0 and recomputes(kernel):  # a pass has foreseen it
+        if isinstance(step, RecomputeIntegers) and recomputes(kernel):  # it was foreseen
             continue
         module = ModuleOp([found[-1][0].clone()])
-        run_pipeline(module, passes, verify_each=False)
+        run_pipeline(module, (step, CheckMachine()), verify_each=False)
         (other,) = module.ops
         assert isinstance(other, KernelOp)
         found.append(_compile(other))

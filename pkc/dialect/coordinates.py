@@ -382,14 +382,12 @@ class BlockIndexOp(_Number):
             raise VerifyException(f"{self.block.type} is not a block of dimension {self.of.of}")
 
 
-def _skips(loop: scf.ForOp) -> bool:
-    """Whether a task may run fewer iterations of a loop than there are."""
-    return isinstance(loop.lb.owner, FirstVisitedOp) or isinstance(loop.ub.owner, VisitedOp)
-
-
 def is_cut_short(op: Operation) -> bool:
     """Whether a task may run fewer iterations than there are of some loop around an operation."""
     around = op.parent_op()
-    while around is not None and not (isinstance(around, scf.ForOp) and _skips(around)):
+    while around is not None:
+        bounds = (around.lb.owner, around.ub.owner) if isinstance(around, scf.ForOp) else ()
+        if any(isinstance(bound, FirstVisitedOp | VisitedOp) for bound in bounds):
+            return True
         around = around.parent_op()
-    return around is not None
+    return False

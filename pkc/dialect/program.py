@@ -221,6 +221,20 @@ class KernelOp(Walked, IRDLOperation):
                 )
 
 
+def kernel_of(op: Operation) -> KernelOp | None:
+    """The kernel that an operation is, or is in."""
+    around: Operation | None = op
+    while around is not None and not isinstance(around, KernelOp):
+        around = around.parent_op()
+    return around
+
+
+def is_scalar(value: SSAValue) -> bool:
+    """Whether a value is a scalar that a launch gives a kernel."""
+    given = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), KernelOp)
+    return given and not isinstance(value.type, ArrayType)
+
+
 def packed(op: Operation) -> bool:
     """Whether an access is to an array of packets, or an operation on counters to signals that travel in packets."""
     arg = next((value for value in op.operands if isinstance(value.type, ArrayType)), None)

@@ -262,10 +262,7 @@ MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
 """From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 
 
-FEWER_REGISTERS: tuple[tuple[ModulePass, ...], ...] = (
-    (RecomputeIntegers(always=True), CheckMachine()),
-    (RebaseStages(), CheckMachine()),
-)
+FEWER_REGISTERS: tuple[ModulePass, ...] = (RecomputeIntegers(always=True), RebaseStages())
 """What a kernel of the machine level goes through if its registers spill, one after the other as long as they do."""
 
 
@@ -275,12 +272,6 @@ def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     step.name: _thunk(type(step))
-    for step in (
-        *TILE_PIPELINE,
-        *ROLES_PIPELINE,
-        *machine_pipeline(INSTRUMENTS),
-        *_GUARDS,
-        *(step for steps in FEWER_REGISTERS for step in steps),
-    )
+    for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS), *_GUARDS, *FEWER_REGISTERS)
 }
 """Every pass by the name it has in `pkc opt -p`."""

@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import READING
-from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.types import ArrayType
+from pkc.dialect.program import KernelOp, TasksOp, is_scalar
 from pkc.passes.analysis.dependence import all_iterations, ancestors, first_iteration, sources
 from pkc.passes.build import constant, is_constant
 from pkc.passes.splits import split_of
@@ -143,17 +142,12 @@ def from_memory(op: Operation, values: Iterable[SSAValue]) -> bool:
     return any(isinstance(value.owner, READING) for value in needed_by(op, values))
 
 
-def by_launch(op: Operation, values: Iterable[SSAValue]) -> str:
+def by_launch(op: Operation, values: Sequence[SSAValue]) -> str:
     """What may decide otherwise in the next launch, with the same dimensions, what `values` are that `op` uses, or how
     often it runs: `an array` or `a scalar`; empty if nothing does."""
-    needed = needed_by(op, values)
-    if any(isinstance(value.owner, READING) for value in needed):
+    if from_memory(op, values):
         return "an array"
-    given = (value for value in needed if isinstance(value, BlockArgument))
-    scalar = any(
-        isinstance(value.owner.parent_op(), KernelOp) and not isinstance(value.type, ArrayType) for value in given
-    )
-    return "a scalar" if scalar else ""
+    return "a scalar" if any(map(is_scalar, needed_by(op, values))) else ""
 
 
 def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:

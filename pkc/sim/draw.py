@@ -193,10 +193,11 @@ def _scalar(
         # Like the scale of a softmax, so that scores stay small.
         return float(np.float32(rng.uniform(0.05, 0.25)))
     wanted = common(list(uses_of_index(called.kernel.arguments[name], sizes)))
-    middle = (wanted.low + wanted.high + 1) // 2
-    if half is None or not wanted.low < middle < wanted.high:
-        return int(rng.integers(wanted.low, wanted.high))
-    return int(rng.integers(*((middle, wanted.high) if half else (wanted.low, middle))))
+    low, high = wanted.low, wanted.high
+    middle = (low + high + 1) // 2
+    if half is not None and low < middle < high:
+        low, high = (middle, high) if half else (low, middle)
+    return int(rng.integers(low, high))
 
 
 def _integers(wanted: Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:

@@ -15,10 +15,10 @@ from pkc.dialect.by_table import ByTable, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import FloorDivOp, SelectOp
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp, is_scalar
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, block_type
-from pkc.dialect.types import RANKS, ArrayType, BlockType, Dim, PGLType, SignalType, TileType
+from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, SignalType, TileType
 from pkc.sim.numbers import end_of, most, passed_by
 from pkc.sim.program import Program
 
@@ -102,7 +102,7 @@ def _is_of_scalars(value: SSAValue) -> bool:
     """Whether an integer is computed from a scalar that a launch gets."""
     made = value.owner
     if isinstance(made, Block):
-        return isinstance(made.parent_op(), KernelOp) and not isinstance(value.type, ArrayType)
+        return is_scalar(value)
     return not made.regions and any(map(_is_of_scalars, made.operands))
 
 

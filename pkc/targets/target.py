@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from pkc import targets
 from pkc.diagnostics import PkcError, near
-from pkc.dialect.program import FLAT, TARGET, KernelOp
+from pkc.dialect.program import FLAT, TARGET, kernel_of
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
@@ -177,9 +177,7 @@ def target_of(op: Operation) -> Target:
 
     Raises `PkcError` if it has another name than any target.
     """
-    kernel: Operation | None = op
-    while kernel is not None and not isinstance(kernel, KernelOp):
-        kernel = kernel.parent_op()
+    kernel = kernel_of(op)
     name = None if kernel is None else kernel.attributes.get(TARGET)
     if kernel is None or not isinstance(name, StringAttr):
         return lookup(targets.DEFAULT)

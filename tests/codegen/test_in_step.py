@@ -32,20 +32,15 @@ def _written(steps: str) -> str:
     """The operations of a role: `a+` consumes a tile of `a`, `a-` releases it, `a!` fills a stage, `(` and `)` begin
     and end a loop, `|` waits until all stages are filled."""
     lines = {
-        "(": "scf.for %j = %zero to %one step %one {",
-        ")": "}",
-        "+": f"%{{}}{{}} = pk.consume %{{}} : {_TILE} -> !pk.tile<64xf32>",
-        "-": f"pk.release %{{}} : {_TILE}",
-        "!": f"pk.acquire %{{}} : {_TILE}\n%{{}}{{}} = pk.full 0.0 : f32 : !pk.tile<64xf32>\n"
-        f"pk.commit %{{}}, %{{}}{{}} : {_TILE}, !pk.tile<64xf32>",
+        "(": "scf.for %j = %zero to %one step %one {{",
+        ")": "}}",
+        "+": "%{a}{n} = pk.consume %{a} : {kind} -> !pk.tile<64xf32>",
+        "-": "pk.release %{a} : {kind}",
+        "!": "pk.acquire %{a} : {kind}\n%{a}{n} = pk.full 0.0 : f32 : !pk.tile<64xf32>\n"
+        "pk.commit %{a}, %{a}{n} : {kind}, !pk.tile<64xf32>",
         "|": "pk.drain loads",
     }
-    found: list[str] = []
-    for number, step in enumerate(steps.split()):
-        name, kind = step[0], step[-1]
-        values = {"+": (name, number, name), "!": (name, name, number, name, name, number)}.get(kind, (name,))
-        found.append(lines[kind].format(*values) if step not in "()|" else lines[step])
-    return "\n".join(found)
+    return "\n".join(lines[step[-1]].format(a=step[0], n=n, kind=_TILE) for n, step in enumerate(steps.split()))
 
 
 def _of(steps: str, depth: int = 2) -> tuple[list[str], list[str]]:

@@ -97,6 +97,11 @@ def measure(torch: Any, calls: dict[str, Callable[[], Any]]) -> dict[str, float]
     return {name: statistics.median(times) for name, times in found.items()}
 
 
+def apart(found: Any, expected: Any) -> float:
+    """How far results are apart, relative to the largest."""
+    return ((found.float() - expected.float()).abs().max() / expected.float().abs().max()).item()
+
+
 def captured(torch: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     call()
     torch.cuda.synchronize()
@@ -121,11 +126,8 @@ def run(tokens: Sequence[int], hidden: int, inner: int, gated: bool, rows: list[
         forms = contestants(torch, hidden, inner, pkc.torch.name_of(), gated)
         for count in tokens:
             x = torch.randn(count // ranks, hidden, device="cuda", dtype=torch.bfloat16)
-            results = {name: form(x).float() for name, form in forms.items() if name != ALONE}
-            expected = results["NCCL + cuBLAS"]
-            errors = {
-                name: ((found - expected).abs().max() / expected.abs().max()).item() for name, found in results.items()
-            }
+            results = {name: form(x) for name, form in forms.items() if name != ALONE}
+            errors = {name: apart(found, results["NCCL + cuBLAS"]) for name, found in results.items()}
             right &= max(errors.values()) <= BOUND
             eager = {name: partial(form, x) for name, form in forms.items()}
             graphs = {name: captured(torch, call) for name, call in eager.items()}
@@ -164,7 +166,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.here:
         rows: list[Any] = []
         right = run(given.tokens, given.hidden, inner, given.gated, rows)
-        form = f"--hidden {given.hidden} --inner {inner}" + " --gated" * given.gated
+        form = f"--hidden {given.hidden} --inner {inner} --tokens {' '.join(map(str, given.tokens))}"
+        form += " --gated" * given.gated
         command = f"python -m tests.gpu.layers --ranks {os.environ['WORLD_SIZE']} {form}"
         processes.end(right, given.json, command, rows)
     os.environ.update(NO_MULTICAST)

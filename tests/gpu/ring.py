@@ -57,12 +57,6 @@ def contestants(torch: Any, size: tuple[int, int, int, int], group: str, order: 
     }
 
 
-def apart(found: Sequence[Any], expected: Sequence[Any]) -> float:
-    """How far gradients are apart, relative to the largest."""
-    pairs = zip(found, expected, strict=True)
-    return max(((one.float() - other.float()).abs().max() / other.float().abs().max()).item() for one, other in pairs)
-
-
 def run(rows: list[Any]) -> bool:
     import torch
     import torch.distributed as dist
@@ -77,7 +71,7 @@ def run(rows: list[Any]) -> bool:
     for size in SIZES:
         for name, order in ORDERS.items():
             calls: dict[str, Callable[[], Any]] = contestants(torch, size, pkc.torch.name_of(), order)
-            error = apart(calls["pkc"](), calls["gathered"]())
+            error = max(map(layers.apart, calls["pkc"](), calls["gathered"]()))
             right &= error <= BOUND
             times = {name: time / 1e3 for name, time in layers.measure(torch, calls).items()}
             if rank == 0:

@@ -40,6 +40,11 @@ def is_rolled(op: Operation) -> bool:
     return isinstance(op, scf.ForOp | scf.WhileOp) and UNROLL not in op.attributes
 
 
+def is_around(op: Operation) -> bool:
+    """Whether an operation is a loop that stays one, around another."""
+    return is_rolled(op) and any(map(is_rolled, op.regions[-1].walk()))
+
+
 def _kept(loop: Operation) -> set[SSAValue]:
     *_, outermost = loop, *filter(is_rolled, ancestors(loop))
     return {value for value in (*_from_outside(loop), *_from_outside(outermost)) if _takes_register(value)}

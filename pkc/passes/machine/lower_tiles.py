@@ -370,11 +370,11 @@ def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: 
     warp_role.takes_tasks = launch.tasks is not None and launch.tasks.taker is role
     warp_role.words = number_on(role, OFFSET) or 0
     exchange.prepare(warp_role, role, number_on(role, OFFSET))
-    walked = list(role.walk())
-    users = {channel: [op for op in walked if channel in op.operands] for channel in launch.rings}
+    inside = set(role.walk())
+    users = {channel: [use.operation for use in channel.uses if use.operation in inside] for channel in launch.rings}
     channels.prepare(warp_role, {channel: ops for channel, ops in users.items() if ops})
     warp_role.filling += [channel for channel, ops in users.items() if any(isinstance(op, AcquireOp) for op in ops)]
-    signals.prepare(warp_role, walked)
+    signals.prepare(warp_role, inside)
     for argument in launch.kernel.body.block.args:
         warp_role.known[argument] = argument
     lower_block(warp_role, role.body.block)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.machine import InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine.instruments import body_of
-from pkc.passes.machine.kept_integers import is_rolled
-from pkc.passes.machine.recompute_integers import UNKNOWN
+from pkc.passes.machine.kept_integers import is_around, is_rolled
+from pkc.passes.machine.recompute_integers import BASE, UNKNOWN, hidden, is_instruction
 from pkc.targets.target import target_of
-
-_BASE = "shared_base"
 
 
 class RebaseStages(KernelPass):
@@ -45,19 +42,19 @@ class RebaseStages(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if target_of(kernel).instruction(UNKNOWN) is None:
             return
-        loops = [op for op in kernel.walk() if isinstance(op, scf.ForOp) and is_rolled(op)]
+        loops = (op for op in kernel.walk() if isinstance(op, scf.ForOp) and is_rolled(op))
+        innermost = [loop for loop in loops if not is_around(loop)]
         for base in [value for op in kernel.body.block.ops for value in op.results if _is_base(value)]:
-            for loop in loops:
-                if not any(is_rolled(op) for op in body_of(loop).walk()):
-                    _hide_in(loop, base)
+            for loop in innermost:
+                _hide_in(loop, base)
 
 
 def _is_base(value: SSAValue) -> bool:
     """Whether a value is the base of shared memory, as loops use it."""
     owner = value.owner
-    if isinstance(owner, InstructionOp) and owner.instruction_name.data == UNKNOWN:
+    if is_instruction(owner, UNKNOWN):
         return _is_base(owner.operands[0])
-    return isinstance(owner, InstructionOp) and owner.instruction_name.data == _BASE
+    return is_instruction(owner, BASE)
 
 
 def _hide_in(loop: scf.ForOp, base: SSAValue) -> None:
@@ -67,9 +64,8 @@ def _hide_in(loop: scf.ForOp, base: SSAValue) -> None:
     first = body_of(loop).first_op
     if not uses or first is None:
         return
-    again = InstructionOp(UNKNOWN, [base], [base.type])
+    again = hidden(base)
     again.location = loop.location
-    again.results[0].name_hint = base.name_hint
     body_of(loop).insert_op_before(again, first)
     for use in uses:
         use.operation.operands[use.index] = again.results[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerType
@@ -15,12 +16,15 @@ from pkc.dialect.machine import AddressOp, InstructionOp, LaunchValueOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine.instruments import body_of
-from pkc.passes.machine.kept_integers import is_rolled, kept_integers
+from pkc.passes.machine.kept_integers import is_around, kept_integers
 from pkc.passes.machine.lower_tiles import SPARE
 from pkc.targets.target import target_of
 
 UNKNOWN = "unknown"
 """The instruction whose result is its operand, which the compiler of the generated code does not find out."""
+
+BASE = "shared_base"
+"""The instruction whose result is where shared memory begins."""
 
 _OF_GRID = ("cta_number", "cta_count")
 """Instructions whose results are in special registers."""
@@ -64,11 +68,11 @@ class RecomputeIntegers(KernelPass):
         if target_of(kernel).instruction(UNKNOWN) is None or not (self.always or _is_short(kernel)):
             return
         for op in kernel.body.block.ops:
-            if _is(op, "shared_base"):
+            if is_instruction(op, BASE):
                 _hide(op.results[0])
         ops = (inside for op in kernel.body.block.ops if not is_engine(op) for inside in op.walk())
         # Those around come first: loops inside begin with what these compute again.
-        for loop in [op for op in ops if _is_around(op)]:
+        for loop in [op for op in ops if is_around(op)]:
             _Again(loop).replace()
 
 
@@ -84,21 +88,23 @@ def recomputes(kernel: KernelOp) -> bool:
     return any(map(_is_again, kernel.walk()))
 
 
+def hidden(value: SSAValue) -> InstructionOp:
+    """An instruction whose result is a value of which the compiler of the generated code knows nothing."""
+    made = InstructionOp(UNKNOWN, [value], [value.type])
+    made.results[0].name_hint = value.name_hint
+    return made
+
+
 def _hide(value: SSAValue) -> None:
     """Let all uses of a value have one of which the compiler knows nothing."""
     assert isinstance(value, OpResult)
-    hidden = InstructionOp(UNKNOWN, [value], [value.type])
-    hidden.location = value.op.location
-    value.replace_all_uses_with(hidden.results[0])
-    hidden.operands[0] = value
-    hidden.results[0].name_hint = value.name_hint
+    made = hidden(value)
+    made.location = value.op.location
+    value.replace_all_uses_with(made.results[0])
+    made.operands[0] = value
     block = value.op.parent
     assert block is not None
-    block.insert_op_after(hidden, value.op)
-
-
-def _is_around(op: Operation) -> bool:
-    return is_rolled(op) and any(map(is_rolled, op.regions[-1].walk()))
+    block.insert_op_after(made, value.op)
 
 
 class _Again:
@@ -140,7 +146,7 @@ class _Again:
             return None
         if isinstance(owner, DimOp) or _is_again(owner):
             return True
-        if isinstance(owner, arith.ConstantOp | RankOp | AddressOp | LaunchValueOp) or _is(owner, *_OF_GRID):
+        if isinstance(owner, arith.ConstantOp | RankOp | AddressOp | LaunchValueOp) or is_instruction(owner, *_OF_GRID):
             return False
         if owner.dialect_name() != arith.Arith.name or not isinstance(value.type, IndexType | IntegerType):
             return None
@@ -170,8 +176,9 @@ class _Again:
 
 def _is_again(op: Operation) -> bool:
     """Whether an operation reads a dimension, in a way that the compiler does not see."""
-    return _is(op, UNKNOWN) and isinstance(op.operands[0].owner, DimOp)
+    return is_instruction(op, UNKNOWN) and isinstance(op.operands[0].owner, DimOp)
 
 
-def _is(op: Operation, *names: str) -> bool:
+def is_instruction(op: Operation | Block, *names: str) -> TypeGuard[InstructionOp]:
+    """Whether an operation is one of these instructions."""
     return isinstance(op, InstructionOp) and op.instruction_name.data in names

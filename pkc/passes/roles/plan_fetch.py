@@ -52,20 +52,18 @@ class PlanFetch(KernelPass):
             self._plan(fetch)
 
     def _plan(self, fetch: Fetch) -> None:
-        spread, missed = 0, _nothing(fetch)
-        if missed:
+        if missed := _nothing(fetch):
             remarks.missed(self.name, fetch.first, missed)
             return
         if missed := _not_local(fetch):
             remarks.missed(self.name, fetch.first, f"the local shard of {fetch.names} is copied too: {missed}")
         local = not missed
-        if planned(fetch.read) != "copy_engine":
-            spread, missed = _spread(fetch)
-            if missed and not (_shares_groups(fetch, spread) and _group(fetch, spread)[0]):
-                rest = "only the outer loops of copies" if spread else "copies"
-                are = "are spread over CTAs" if spread else "are not spread over CTAs"
-                remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {missed}")
+        spread, alone = (0, "") if planned(fetch.read) == "copy_engine" else _spread(fetch)
         group, missed = _group(fetch, spread)
+        if alone and not (group and _shares_groups(fetch, spread)):
+            rest = "only the outer loops of copies" if spread else "copies"
+            are = "are spread over CTAs" if spread else "are not spread over CTAs"
+            remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {alone}")
         if missed:
             how = "all at once" if fetch.again else "one by one"
             remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited {how}: {missed}")

@@ -14,7 +14,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.by_table import ByTable, GatherOp, ScatterAddOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.machine import MAP_DIMENSIONS
-from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
+from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, kernel_of, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
@@ -149,8 +149,7 @@ def _is_copied(op: LoadOp | GatherOp) -> bool:
 
 def _is_written(op: Operation) -> bool:
     """Whether an operation stands in a role of an author; what only copies has been split by now."""
-    *_, role = ancestors(op)
-    kernel = role.parent_op()
+    kernel = kernel_of(op)
     return kernel is not None and WRITTEN in kernel.attributes
 
 
@@ -283,17 +282,10 @@ def _fills_shards(op: LoadOp | StoreOp | AddToArrayOp, block: BlockOp) -> bool:
 
 def _divisor(op: Operation, length: str) -> int | None:
     """What a length is a multiple of, if the launch says it."""
-    divisors = _kernel(op).attributes.get(DIVISORS)
+    kernel = kernel_of(op)
+    divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
     known = divisors.data.get(length) if isinstance(divisors, DictionaryAttr) else None
     return known.value.data if isinstance(known, IntegerAttr) else None
-
-
-def _kernel(op: Operation) -> KernelOp:
-    kernel = op.parent_op()
-    while not isinstance(kernel, KernelOp):
-        assert kernel is not None
-        kernel = kernel.parent_op()
-    return kernel
 
 
 def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
@@ -320,7 +312,8 @@ def _row_by_threads(op: StoreOp | AddToArrayOp) -> str:
         return ""
     if _is_written(op):
         return "an author says in which order rows are stored, which TMA does not keep"
-    kernel = _kernel(op)
+    kernel = kernel_of(op)
+    assert kernel is not None
     given = [arg.type for arg in kernel.body.block.args if not kernel.is_scratch(arg)]
     arrays = (kind for kind in given if isinstance(kind, PGLType | PrivateType))
     alike = (kind for kind in arrays if kind.rank > 1 and row_of(array) in (kind.dimensions[-1], row_of(kind)))

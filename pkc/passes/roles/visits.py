@@ -76,6 +76,7 @@ def _grouped(fetch: Fetch) -> SSAValue:
 
 
 def visited(loop: scf.ForOp) -> VisitedOp:
+    """What says how many iterations of a loop a task runs."""
     assert isinstance(loop.ub.owner, VisitedOp)
     return loop.ub.owner
 

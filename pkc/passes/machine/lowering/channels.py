@@ -27,25 +27,14 @@ def prepare(role: WarpRole, users: Mapping[SSAValue, Collection[Operation]]) -> 
     `users` are the role's operations on each channel."""
     groups = in_step(users)
     role.counted_later = counted_later(groups, users)
-    first = {channel: group[0] for group in groups for channel in group}
-    for channel, ops in users.items():
-        if first[channel] is channel:
-            role.places[channel] = _place(role, channel)
-        place = role.places[first[channel]]
-        role.places[channel] = Place(place.stage, place.phase, _kept(role, channel, ops), _filled(role, channel, ops))
-
-
-def _place(role: WarpRole, channel: SSAValue) -> Place:
-    phase = _counter(role, channel, "phase")
-    return Place(_counter(role, channel, "stage") if role.launch.rings[channel].depth > 1 else None, phase)
-
-
-def _kept(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> SSAValue | None:
-    return _counter(role, channel, "kept") if _needs_counter(users) else None
-
-
-def _filled(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> SSAValue | None:
-    return _counter(role, channel, "filled") if any(AHEAD in op.attributes for op in users) else None
+    for group in groups:
+        phase = _counter(role, group[0], "phase")
+        stage = _counter(role, group[0], "stage") if role.launch.rings[group[0]].depth > 1 else None
+        for channel in group:
+            ops = users[channel]
+            kept = _counter(role, channel, "kept") if _needs_counter(ops) else None
+            filled = _counter(role, channel, "filled") if any(AHEAD in op.attributes for op in ops) else None
+            role.places[channel] = Place(stage, phase, kept, filled)
 
 
 def _counter(role: WarpRole, channel: SSAValue, what: str) -> SSAValue:

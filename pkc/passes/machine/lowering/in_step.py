@@ -12,7 +12,10 @@ from pkc.dialect.roles import AHEAD, CommitOp, ConsumeOp, ReleaseOp, channel_of
 from pkc.passes.analysis.dependence import role_around, roles_around
 
 Users = Mapping[SSAValue, Collection[Operation]]
-"""The operations of a role on each of its channels, in the order of the program."""
+"""The operations of a role on each of its channels."""
+
+Steps = Mapping[Operation, SSAValue]
+"""Operations of one block behind which a role is at the next stage of a channel, and the channel of each."""
 
 
 def takes_it_itself(op: CommitOp) -> bool:
@@ -21,7 +24,49 @@ def takes_it_itself(op: CommitOp) -> bool:
     return role_around(op) in roles_around(consumes)
 
 
-def goes_on(op: Operation) -> bool:
+def in_step(users: Users) -> list[list[SSAValue]]:
+    """Groups of channels of which a role is always at the same stage: they have as many, it goes on to the next one of
+    all in the same blocks, and uses none of them between the first and the last that goes on. What it is at is then
+    one number, which the last of each block counts."""
+    groups: list[list[SSAValue]] = []
+    for channel, ops in users.items():
+        together = (group for group in groups if _go_together([*group, channel], users))
+        group = None if any(AHEAD in op.attributes for op in ops) else next(together, None)
+        if group is None:
+            groups.append([channel])
+        else:
+            group.append(channel)
+    return groups
+
+
+def counted_later(groups: Sequence[Sequence[SSAValue]], users: Users) -> set[Operation]:
+    """The operations behind which another one of their block counts, for all channels of a group."""
+    several = (group for group in groups if len(group) > 1)
+    blocks = [steps for group in several for steps in _steps(group, users).values()]
+    return {op for steps in blocks for op in steps} - {_last(steps) for steps in blocks}
+
+
+def _go_together(channels: Sequence[SSAValue], users: Users) -> bool:
+    """Whether channels are in step, all but the last of which are."""
+    first, *_, new = channels
+    if channel_of(first).depth != channel_of(new).depth or any(AHEAD in op.attributes for op in users[first]):
+        return False
+    steps = _steps(channels, users).values()
+    # Each goes on once in a block, so that all are at the same stage where it begins.
+    return all(len(each) == len(channels) == len(set(each.values())) and _unused(each) for each in steps)
+
+
+def _steps(channels: Sequence[SSAValue], users: Users) -> dict[Block, Steps]:
+    """By the block."""
+    found: dict[Block, dict[Operation, SSAValue]] = {}
+    for channel in channels:
+        for op in filter(_goes_on, users[channel]):
+            assert op.parent is not None
+            found.setdefault(op.parent, {})[op] = channel
+    return dict(found)
+
+
+def _goes_on(op: Operation) -> bool:
     """Whether a role is at the next stage of a channel behind one of its operations on it."""
     if isinstance(op, CommitOp):
         return not takes_it_itself(op)
@@ -30,48 +75,19 @@ def goes_on(op: Operation) -> bool:
     return isinstance(op, ReleaseOp)
 
 
-def in_step(users: Users) -> list[list[SSAValue]]:
-    """Groups of channels of which a role is always at the same stage: they have as many, it goes on to the next one of
-    all in the same blocks, and uses none of them between the first and the last that goes on. What it is at is then
-    one number, which the last of each block counts."""
-    groups: list[list[SSAValue]] = []
-    alike: dict[tuple[object, ...], list[list[SSAValue]]] = {}
-    for channel, ops in users.items():
-        steps = list(filter(goes_on, ops))
-        blocks = [op.parent for op in steps]
-        looks = any(AHEAD in op.attributes for op in ops)
-        if looks or len(set(blocks)) < len(blocks):
-            groups.append([channel])
-            continue
-        same = alike.setdefault((channel_of(channel).depth, *blocks), [])
-        group = next((one for one in same if _go_together([*one, channel], users)), None)
-        if group is not None:
-            group.append(channel)
-            continue
-        same.append([channel])
-        groups.append(same[-1])
-    return groups
-
-
-def _go_together(channels: Sequence[SSAValue], users: Users) -> bool:
-    steps = {channel: {op.parent: op for op in users[channel] if goes_on(op)} for channel in channels}
-    return all(_unused([found[block] for found in steps.values()], channels) for block in steps[channels[0]])
-
-
-def _unused(steps: Sequence[Operation], channels: Sequence[SSAValue]) -> bool:
-    """Whether nothing between operations of one block uses a channel behind the one that goes on to its next stage."""
-    block, last = steps[0].parent, last_of(steps)
-    assert block is not None
-    passed = set[SSAValue]()
-    for op in takewhile(lambda op: op is not last, block.ops):
-        if passed and any(channel in passed for inner in op.walk() for channel in _used(inner, channels)):
+def _unused(steps: Steps) -> bool:
+    """Whether nothing up to the last of these operations uses a channel behind the one that goes on."""
+    last, passed = _last(steps), set[SSAValue]()
+    assert last.parent is not None
+    for op in takewhile(lambda op: op is not last, last.parent.ops):
+        if passed and any(channel in passed for inner in op.walk() for channel in _used(inner, steps.values())):
             return False
         if op in steps:
-            passed.update(channel for channel in channels if channel in op.operands)
+            passed.add(steps[op])
     return True
 
 
-def _used(op: Operation, channels: Sequence[SSAValue]) -> Iterator[SSAValue]:
+def _used(op: Operation, channels: Collection[SSAValue]) -> Iterator[SSAValue]:
     """The channels whose stage an operation needs to know."""
     if isinstance(op, DrainOp) and op.kind.data is Drain.Loads:
         yield from channels
@@ -80,20 +96,7 @@ def _used(op: Operation, channels: Sequence[SSAValue]) -> Iterator[SSAValue]:
     yield from (operand for operand in op.operands if operand in channels)
 
 
-def last_of(steps: Collection[Operation]) -> Operation:
-    """The last of operations of one block."""
+def _last(steps: Steps) -> Operation:
     block = next(iter(steps)).parent
     assert block is not None
     return next(op for op in reversed(list(block.ops)) if op in steps)
-
-
-def counted_later(groups: Sequence[Sequence[SSAValue]], users: Users) -> set[Operation]:
-    """The operations behind which another one of their block counts."""
-    found: set[Operation] = set()
-    for group in (one for one in groups if len(one) > 1):
-        steps: dict[Block | None, set[Operation]] = {}
-        for op in (op for channel in group for op in users[channel] if goes_on(op)):
-            steps.setdefault(op.parent, set()).add(op)
-        for same in steps.values():
-            found |= same - {last_of(same)}
-    return found

@@ -125,10 +125,6 @@ def _rotate(role: WarpRole, op: coordinates.RotateOp) -> SSAValue:
     return emit.modulo(emit.plus(index, shift), emit.most(count, 1))
 
 
-def _visited(role: WarpRole, op: coordinates.VisitedOp) -> SSAValue:
-    return role.emit.most(role.emit.least(role.known[op.needed], role.known[op.count]), 0)
-
-
 def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
     emit = role.emit
     return emit.modulo(emit.plus(role.rank, role.known[op.step]), role.dims.extent("ranks"))
@@ -363,8 +359,8 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     coordinates.RotateOp: _know(_rotate),
     coordinates.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
     coordinates.RingPeerOp: _know(_peer),
-    coordinates.VisitedOp: _know(_visited),
-    coordinates.FirstVisitedOp: _know(lambda role, op: role.emit.most(role.known[op.needed], role.known[op.first])),
+    coordinates.VisitedOp: _know(lambda w, op: w.emit.most(w.emit.least(w.known[op.needed], w.known[op.count]), 0)),
+    coordinates.FirstVisitedOp: _know(lambda w, op: w.emit.most(w.known[op.needed], w.known[op.first])),
     coordinates.RankOp: _know(lambda w, op: w.rank),
     coordinates.PartOp: _know(_part),
     coordinates.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
