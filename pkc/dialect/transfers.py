@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, Use
 from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
-from pkc.dialect.tile import AnyMmaOp, TransposeOp, reads_registers
+from pkc.dialect.tile import AnyMmaOp, MmaOp, TransposeOp, pieces_of, reads_registers
 
 TRANSFER = "transfer"
 """On an access: `by` says how it moves its tile, `why` why so. `rows` is the size of a chunk, if the tile is moved in
@@ -96,6 +96,13 @@ def mma_operand_stage(operand: SSAValue) -> ConsumeOp | None:
     """The `pk.consume` that an operand of an MMA comes from, transposed or not, if it lies in a stage."""
     owner = operand.owner
     return mma_operand_stage(owner.tile) if isinstance(owner, TransposeOp) else stage_of(operand)
+
+
+def stages_of_pieces(op: Operation) -> list[ConsumeOp]:
+    """The stages that an MMA in pieces reads wherever its product is used: its operands, if they lie there."""
+    if not isinstance(op, MmaOp) or not pieces_of(op):
+        return []
+    return [stage for stage in map(mma_operand_stage, (op.a, op.b)) if stage is not None]
 
 
 def crosses_proxies(commit: CommitOp) -> Operation | None:

@@ -5,15 +5,16 @@
     python -m tests.gpu.check --virtual --ranks 3 --only gemm_rs
     python -m tests.gpu.check --ranks 4 --only overlap=copy_engine
     python -m tests.gpu.check --ranks 2 --together               # those in which ranks wait for each other
+    python -m tests.gpu.check --ranks 2 --after "mlp bf16"       # the cases behind one, where a run was ended
 
 Each case runs at all its sizes: one launch, then five without waiting between them, all outputs poisoned before; at its
 last size then as a graph that is replayed. Where ranks wait for each other, that is launched with two sets of arrays
 alternately, so that data left over from the launch before is wrong: a graph of both, replayed, and launches for which
 each rank is delayed at random.
 
-Ranks run in a separate process, which is ended when it hangs or dies; the case is then wrong, and the next ones run
-in another process. Kernels are compiled, and references computed, on all cores of the host. The exit status is 1 if a
-case is wrong, 2 if there are not enough GPUs.
+Ranks run in a separate process, which is ended when it hangs or dies; the case is then wrong, and the next ones run in
+another process. Kernels are compiled, and references computed, on all cores of the host. Groups of GPUs share the
+cases: 2 ranks on 4 GPUs run two at a time. The exit status is 1 if a case is wrong, 2 if there are not enough GPUs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -262,33 +263,69 @@ def _say(what: str, number: int, text: str = "") -> None:
     sys.stdout.flush()
 
 
-# All of it, each number of ranks in a separate process
+# All of it, each number of ranks in separate processes
 
 
-def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int]) -> int:
-    """Run cases on `ranks` ranks; how many were wrong. Prints those, and how long it took."""
-    started, wrong, left = time.perf_counter(), 0, list(numbers)
-    told = started
-    kind = f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs"
-    while left:
-        for number, right, text in _verdicts(ranks, virtual, tuple(left)):
-            left.remove(number)
-            wrong += not right
-            if not right or len(numbers) == 1:
-                print(f"{kind:16} {CASES[number].name:34} {'' if right else 'WRONG: '}{text}", flush=True)
-            elif time.perf_counter() - told > TELL:
-                told = time.perf_counter()
-                ran = f"{len(numbers) - len(left)} of {len(numbers)} cases ran, {wrong} wrong"
-                print(f"{kind:16} {ran}, {told - started:.0f} s", flush=True)
-    passed = time.perf_counter() - started
-    print(f"{kind:16} {len(numbers) - wrong} of {len(numbers)} cases are right, {passed:.0f} s", flush=True)
-    return wrong
+class _Tally:
+    """How many of some cases ran, and how many were wrong; prints what was found."""
+
+    def __init__(self, kind: str, cases: int) -> None:
+        self._kind, self._cases, self._lock = kind, cases, threading.Lock()
+        self._ran, self.wrong = 0, 0
+        self._started = self._told = time.perf_counter()
+
+    def add(self, number: int, right: bool, text: str) -> None:
+        with self._lock:
+            self._ran += 1
+            self.wrong += not right
+            if not right or self._cases == 1:
+                self._print(f"{CASES[number].name:34} {'' if right else 'WRONG: '}{text}")
+            elif time.perf_counter() - self._told > TELL:
+                self._told = time.perf_counter()
+                ran = f"{self._ran} of {self._cases} cases ran, {self.wrong} wrong, the last one {CASES[number].name!r}"
+                self._print(f"{ran}, {self._told - self._started:.0f} s")
+
+    def end(self) -> None:
+        passed = time.perf_counter() - self._started
+        self._print(f"{self._ran - self.wrong} of {self._cases} cases are right, {passed:.0f} s")
+
+    def _print(self, text: str) -> None:
+        print(f"{self._kind:16} {text}", flush=True)
 
 
-def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int]) -> Iterator[tuple[int, bool, str]]:
+def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int], groups: Sequence[str | None] = (None,)) -> int:
+    """Run cases on `ranks` ranks; how many were wrong. Prints those, and how long it took.
+
+    `groups` are the GPUs of the processes that run at the same time, by number; None is whatever there is.
+    """
+    tally = _Tally(f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs", len(numbers))
+
+    def part(index: int) -> None:
+        left = list(numbers[index :: len(groups)])
+        while left:
+            for number, right, text in _verdicts(ranks, virtual, tuple(left), groups[index]):
+                left.remove(number)
+                tally.add(number, right, text)
+
+    with ThreadPoolExecutor(len(groups)) as threads:
+        list(threads.map(part, range(len(groups))))
+    tally.end()
+    return tally.wrong
+
+
+def groups_of(ranks: int, gpus: int) -> list[str | None]:
+    """Disjoint groups of as many GPUs as there are ranks, for `run_ranks`."""
+    if gpus < 2 * ranks:
+        return [None]
+    return [",".join(map(str, range(first, first + ranks))) for first in range(0, gpus - ranks + 1, ranks)]
+
+
+def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int], gpus: str | None) -> Iterator[tuple[int, bool, str]]:
     """The verdicts of one process, at least one: on the case at which it hung or died, or on the first one."""
     command = [*CHILD, "--ranks", str(ranks), *["--virtual"] * virtual, "--here", ",".join(map(str, numbers))]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if gpus is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = gpus
     if virtual:  # copy engines have more streams than a GPU has queues by default
         environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
     with tempfile.TemporaryFile("w+") as errors:
@@ -333,22 +370,31 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
             yield line
 
 
-def chosen(ranks: int, only: str, together: bool = False) -> list[int]:
+def chosen(ranks: int, only: str, together: bool = False, after: str = "") -> list[int]:
     """The cases of a name, or with a word of it, or all of them, that are worth running on so many ranks.
 
-    `together` leaves out those whose ranks do not wait for each other.
+    `together` leaves out those whose ranks do not wait for each other, `after` all up to the case of that name.
 
     A name that no case has ends the program: nothing would be checked.
     """
     numbers = [number for number, case in enumerate(CASES) if only in ("", case.name, *case.name.split())]
     if not numbers:
         sys.exit(f"no case is called {only!r}, or has that word in its name")
+    if after:
+        behind = next((number for number, case in enumerate(CASES) if case.name == after), None)
+        if behind is None:
+            sys.exit(f"no case is called {after!r}")
+        numbers = [number for number in numbers if number > behind]
     return [number for number in numbers if not CASES[number].alone or (ranks <= _FEW_RANKS and not together)]
 
 
-def check(ranks: Sequence[int], virtual: bool, only: str = "", together: bool = False) -> bool:
-    """Run the cases that are wanted on each number of ranks; whether all are right."""
-    return sum(run_ranks(each, virtual, chosen(each, only, together)) for each in ranks) == 0
+def check(ranks: Sequence[int], virtual: bool, only: str = "", together: bool = False, after: str = "") -> bool:
+    """Run the cases that are wanted (`chosen`) on each number of ranks; whether all are right."""
+    gpus = present.gpus()
+    return not sum(
+        run_ranks(each, virtual, chosen(each, only, together, after), groups_of(1 if virtual else each, gpus))
+        for each in ranks
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -357,12 +403,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
     parser.add_argument("--only", default="", metavar="CASE", help="one case, by its name, or those with a word of it")
     parser.add_argument("--together", action="store_true", help="only cases in which ranks wait for each other")
+    parser.add_argument("--after", default="", metavar="CASE", help="only cases behind this one")
     parser.add_argument("--here", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     ranks = [int(number) for number in given.ranks.split(",")]
     if given.here is None:
         present.gpus(1 if given.virtual else max(ranks))
-        return int(not check(ranks, given.virtual, given.only, given.together))
+        return int(not check(ranks, given.virtual, given.only, given.together, given.after))
     run_here(ranks[0], given.virtual, [int(number) for number in given.here.split(",")])
     return 0
 

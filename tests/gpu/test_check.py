@@ -44,6 +44,34 @@ def test_hangs_and_deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
     assert last.startswith("2 virtual ranks  2 of 6 cases are right")
 
 
+GROUPED = """\
+import os, sys
+
+for number in sys.argv[sys.argv.index("--here") + 1].split(","):
+    print("@wrong", number, "on", os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
+"""
+
+
+def test_groups_of_gpus_share_the_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "child.py").write_text(GROUPED)
+    monkeypatch.setattr(check, "CHILD", [sys.executable, str(tmp_path / "child.py")])
+    assert check.groups_of(3, 5) == check.groups_of(2, 3) == [None]
+    assert check.run_ranks(2, virtual=False, numbers=range(5), groups=check.groups_of(2, 5)) == 5
+    *found, last = capfd.readouterr().out.splitlines()
+    wanted = [(number, ("0,1", "2,3")[number % 2]) for number in range(5)]
+    assert sorted(found) == sorted(f"2 GPUs           {CASES[n].name:34} WRONG: on {gpus}" for n, gpus in wanted)
+    assert last.startswith("2 GPUs           0 of 5 cases are right")
+
+
+def test_cases_behind_one() -> None:
+    everything = check.chosen(2, "")
+    assert check.chosen(2, "", after=CASES[everything[6]].name) == everything[7:]
+    with pytest.raises(SystemExit, match="no case is called 'gemm_r'"):
+        check.chosen(2, "", after="gemm_r")
+
+
 def test_names_tell_cases_apart() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 

@@ -142,3 +142,24 @@ pk.kernel @fewer() attributes {comm_sms = 0 : i64} {
     %out = pk.cast %sum : !pk.tile<128x256xf32> -> !pk.tile<128x256xbf16>
   }
 }
+
+// -----
+
+// An MMA in pieces reads its stages where its product is used.
+// CHECK: error[PK463]: a tile of the channel of `A, B` is used after its stage is released
+pk.kernel @pieces() attributes {comm_sms = 0 : i64} {
+  %c = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64} {
+    pk.acquire %c : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+    %a = pk.full 0.000000e+00 : bf16 : !pk.tile<256x64xbf16>
+    %b = pk.full 0.000000e+00 : bf16 : !pk.tile<64x128xbf16>
+    pk.commit %c, %a, %b : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>, !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>
+  }
+  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<256x128xf32>
+    %a, %b = pk.consume %c : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>
+    %p = pk.mma %a, %b, %zero {pieces = 2 : i64} : !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<256x128xf32>
+    pk.release %c : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+    %q = pk.add %p, %p {chain = 0 : i64} : !pk.tile<256x128xf32>
+  }
+}

@@ -135,6 +135,40 @@ pk.kernel @ends() {
 
 // -----
 
+// With fewer registers what a chain needs is repeated for it, behind the MMA that is in pieces by then: its stages are
+// released behind the chain all the same.
+// CHECK-LABEL: pk.kernel @fewer
+// CHECK: %[[A:.*]], %[[B:.*]] = pk.consume
+// CHECK-NEXT: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64}
+// CHECK: pk.broadcast %{{.*}} axes [0] {chain = 0 : i64}
+// CHECK-NEXT: %[[Q:.*]] = pk.mul %[[P]], %{{.*}} {chain = 0 : i64}
+// CHECK-NEXT: pk.add %{{.*}}, %[[Q]] {chain = 0 : i64}
+// CHECK-NEXT: pk.release %1
+// CHECK-NEXT: pk.release %0
+pk.kernel @fewer() {
+  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+  %1 = pk.channel "s" stages 2 : !pk.channel<!pk.tile<256xf32>>
+  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 208 : i64} {
+    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<256x128xf32>
+    %i0 = arith.constant 0 : index
+    %i1 = arith.constant 1 : index
+    %i9 = arith.constant 9 : index
+    %sum = scf.for %i = %i0 to %i9 step %i1 iter_args(%acc = %zero) -> (!pk.tile<256x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>
+      %s = pk.consume %1 : !pk.channel<!pk.tile<256xf32>> -> !pk.tile<256xf32>
+      %two = pk.broadcast %s axes [0] : !pk.tile<256xf32> -> !pk.tile<256x128xf32>
+      pk.release %1 : !pk.channel<!pk.tile<256xf32>>
+      %p = pk.mma %a, %b, %zero : !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<256x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+      %q = pk.mul %p, %two : !pk.tile<256x128xf32>
+      %next = pk.add %acc, %q : !pk.tile<256x128xf32>
+      scf.yield %next : !pk.tile<256x128xf32>
+    }
+  }
+}
+
+// -----
+
 // Beside the accumulator there is room for half of a product: the MMA is computed in two pieces, the first as soon as
 // its operands are there, while the scales are awaited, the other when the chain needs it, so that its stages are
 // released behind the chain.

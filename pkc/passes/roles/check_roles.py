@@ -15,6 +15,7 @@ from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
 from pkc.dialect.program import PER_CTA, QUEUE, KernelOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.transfers import stages_of_pieces
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
@@ -177,5 +178,5 @@ def _kept(
 def _uses(tile: SSAValue) -> Iterator[Operation]:
     for use in tile.uses:
         yield use.operation
-        if isinstance(use.operation, VIEWS):
-            yield from _uses(use.operation.result)
+        if isinstance(use.operation, VIEWS) or stages_of_pieces(use.operation):
+            yield from _uses(use.operation.results[0])

@@ -12,6 +12,7 @@ from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import LATER, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, MmaWaitOp
+from pkc.dialect.transfers import stages_of_pieces
 from pkc.passes.analysis.chains import CHAIN, behind_views, is_elementwise, is_view, takes
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.pointwise import is_spread
@@ -170,9 +171,8 @@ class _Stretch:
 
     def _release_behind(self, sink: Operation, read: Iterable[SSAValue]) -> None:
         """Keep the stages that a chain reads until it is computed."""
-        for value in read:
-            consume = behind_views(value).owner
-            if not isinstance(consume, ConsumeOp) or consume.parent is not self.block:
+        for consume in dict.fromkeys(stage for value in read for stage in _stages(behind_views(value).owner)):
+            if consume.parent is not self.block:
                 continue
             release = next(
                 (
@@ -189,3 +189,10 @@ class _Stretch:
                 self.block.insert_op_after(release, sink)
             else:  # what is used behind the chain has registers by then
                 self.block.insert_op_before(release, sink)
+
+
+def _stages(op: Operation | Block) -> list[ConsumeOp]:
+    """The stages that are read where the results of an operation are used."""
+    if isinstance(op, Block):
+        return []
+    return [op] if isinstance(op, ConsumeOp) else stages_of_pieces(op)
