@@ -7,8 +7,9 @@ nothing else about the kernel.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -225,11 +226,16 @@ class Waits:
 
 @dataclass(frozen=True, repr=False)
 class Artifact:
-    """Machine code for one target; it does not depend on sizes or on the number of ranks."""
+    """Machine code for one target; it does not depend on sizes or on the number of ranks.
+
+    Artifacts of one text are equal, whatever NVRTC made of it: ranks that compile it each for itself, or find what
+    another one compiled, must come to the same answer, since an unequal artifact is another kernel, with counters of
+    its own.
+    """
 
     name: str
     target: str
-    cubin: bytes
+    cubin: bytes = field(compare=False)
     arrays: tuple[ArrayParameter, ...]
     signals: tuple[SignalParameter, ...]
     fields: tuple[Field, ...]
@@ -240,7 +246,7 @@ class Artifact:
     """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""
     source: str = ""
     """The digest of the CUDA C++, which all ranks that launch one kernel share: of the same text, NVRTC may make other
-    machine code on each."""
+    machine code on each. That of the machine code, where nothing else is known."""
     trace: Trace | None = None
     """Set if the kernel is traced."""
     waits: Waits | None = None
@@ -254,6 +260,10 @@ class Artifact:
     `pk.reset` for counters of this rank, `pk.raise` for those of any. The rest is integer arithmetic on dimensions, the
     rank and the number of ranks, which the host carries out when it prepares a launch.
     """
+
+    def __post_init__(self) -> None:
+        if not self.source:
+            object.__setattr__(self, "source", hashlib.sha256(self.cubin).hexdigest())
 
     def __repr__(self) -> str:
         return f"<pkc artifact {self.name} for {self.target}, {len(self.cubin)} bytes>"

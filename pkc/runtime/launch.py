@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -49,7 +48,7 @@ class LoadedKernel:
         spare = _SPARE_SMS if self._engines is not None else 0
         sms = grid or min(rank.sms for rank in mesh.local) - spare
         self.grid = sms // artifact.cluster * artifact.cluster
-        self._digest = (artifact.source or hashlib.sha256(artifact.cubin).hexdigest())[:8]
+        self._digest = artifact.source[:8]
         self._functions = self._load()
         if artifact.cluster > 1:
             self.grid = min(self.grid, *(self._clustered(rank) for rank in mesh.local))

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import pkc
+from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PACKAGE
+from pkc.driver import builder, launcher
 from pkc.language import *
 from pkc.runtime import default
 from pkc.runtime.launch import LoadedKernel
@@ -183,6 +185,22 @@ def test_it_is_compiled_once(api: Api, compiled: list[dict[str, Any]]) -> None:
     scaled(tensor(96, 256, device=1), tensor(96, 256, device=1, at=100), 0.5)
     assert len(compiled) == 2
     assert api.names().count("cuLibraryLoadData") == 2, "on each mesh"
+
+
+def test_other_machine_code_of_the_same_text_is_the_same_kernel(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks may each find some of their own and some of other ranks', and must agree on what is loaded."""
+    made: list[bytes] = []
+
+    def artifact_for(program: Any, **given: Any) -> Artifact:
+        artifact = builder.artifact_for(program, **given)
+        made.append(artifact.cubin + bytes(len(made)))
+        return replace(artifact, cubin=made[-1])
+
+    monkeypatch.setattr(launcher, "artifact_for", artifact_for)
+    for rows in (128, 96):
+        scaled(tensor(rows, 256), tensor(rows, 256, at=100), 0.5)
+    assert len(set(made)) == 2
+    assert api.names().count("cuLibraryLoadData") == 1
 
 
 def test_other_sizes_of_a_schedule_that_sets_tiles(compiled: list[dict[str, Any]]) -> None:

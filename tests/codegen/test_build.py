@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,8 @@ def test_instrumented(name: str, which: str) -> None:
     instruments = which.split(",")
     made = build_kernel(load(EXAMPLES / f"{name}.pk", level="machine", instruments=instruments).kernel)
     artifact = made.artifact
-    assert stored.unpack(stored.pack(artifact)) == artifact
+    kept = stored.unpack(stored.pack(artifact))
+    assert (kept, kept.cubin) == (artifact, artifact.cubin)
     assert ("trace" in instruments) == (artifact.trace is not None)
     assert (name == "attention" and "debug" not in instruments) == (artifact.waits is None)
     # Bounded waits end threads, which MMAs in flight do not survive; else nothing but a few registers changes.
@@ -497,7 +499,9 @@ def test_example_with_copy_engines(name: str) -> None:
     restarting = {signal.name for signal in made.artifact.signals if signal.restarts}
     assert len(meeting) == 2 * len(engines(kernel))
     assert restarting == waiting - meeting
-    assert stored.unpack(stored.pack(made.artifact)) == made.artifact
+    kept = stored.unpack(stored.pack(made.artifact))
+    assert (kept, kept.cubin) == (made.artifact, made.artifact.cubin)
+    assert replace(kept, source="") != kept
 
 
 def test_opcodes_are_those_of_their_instructions() -> None:
