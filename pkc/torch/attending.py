@@ -35,8 +35,12 @@ LOG2E = math.log2(math.e)
 
 RING, BACKWARD = "ring_attention", "backward"
 
-_FETCHED = {"overlap": "inter_sm", "comm_sms": "4"}
-"""Gradients set their tiles, so that nothing is chosen for them: as many SMs fetch as is chosen for attention."""
+_BY_ALL = {"overlap": "inter_sm", "comm_sms": "0"}
+"""Gradients set their tiles, so that nothing is chosen for them. What comes round the ring all SMs fetch, beside their
+MMAs: few SMs of its own are too slow for four ranks."""
+
+_BY_FEW = {"overlap": "inter_sm", "comm_sms": "4"}
+"""SMs that fetch and do nothing else, where the blocks of a task leave no room to fetch."""
 
 
 def obstacle(q: Any, k: Any, most: int = MOST) -> str:
@@ -183,12 +187,11 @@ class RingBackward:
             arrays = {name: ring.array(shape) for name, shape in (names | {"K": k.shape, "V": k.shape}).items()}
             arrays |= {name: ring.array(q.shape[:-1], torch.float32) for name in ("L", "delta")}
             heads = {name: ring.array(q.shape) for name in ("K", "V")} if ring.each > 1 else {}
-            # Of keys that the diagonal cuts, a shorter block has fewer that are masked.
-            shorter = {"tile_T": "96"} if causal else {}
             both = {name: arrays[name] for name in ("Q", "K", "V", "dO", "L", "delta")}
             rows, keys = ({name: arrays[name] for name in some} for some in (("dQ",), ("dK", "dV")))
-            of_rows = ring.launch("ring_attention_dq", both | rows, ring.groups | ring.keys, _FETCHED | shorter)
-            of_keys = ring.launch("ring_attention_dkdv", both | heads | keys, ring.keys, _FETCHED)
+            fetched = _fetched(q.shape[-1], causal=causal)
+            of_rows = ring.launch("ring_attention_dq", both | rows, ring.groups | ring.keys, fetched)
+            of_keys = ring.launch("ring_attention_dkdv", both | heads | keys, ring.keys, _BY_ALL)
             shards, more = ({name: one.tensor() for name, one in some.items()} for some in (arrays, heads))
             ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards, more
         self._delta, self._of_rows, self._of_keys, self._shards, self._heads = ring.place.sizes[key]
@@ -266,6 +269,14 @@ def _tiles(features: int, *, causal: bool) -> dict[str, str]:
     if features <= MOST_BACKWARD:
         return {"tile_S": "128", "tile_T": "128" if causal else "160"}
     return {"tile_S": "128", "tile_T": "80"}
+
+
+def _fetched(features: int, *, causal: bool) -> dict[str, str]:
+    """How the gradients of Q get keys of other ranks."""
+    if features <= _NARROW:
+        return _BY_ALL
+    # Of keys that the diagonal cuts, a shorter block has fewer that are masked.
+    return _BY_ALL | {"tile_T": "96"} if causal else _BY_FEW
 
 
 def as_kernels_read(tensor: Any) -> Any:

@@ -167,6 +167,18 @@ def test_back_and_forth(counts: tuple[int, ...], rows: int | None, shares: int) 
             assert sharer(number, counts, rows, shares) == sharer(mirrored, counts, rows, shares)
 
 
+@pytest.mark.parametrize("shares", [132, 128, 124, 120, 112])
+def test_long_and_short_tasks_take_all_as_long(shares: int) -> None:
+    """The first of four ranks of causal attention in zigzag order: of 64 heads 16 blocks of keys that nearly all rows
+    see, and 16 that few do, in bands of eight heads. No share has a long task more than others."""
+    lengths = [*range(256, 224, -2), *range(32, 0, -2)]
+    loads = [
+        sum(lengths[index[-1]] for index in in_order_from(share, shares, (64, 32), 8, turns=True))
+        for share in range(shares)
+    ]
+    assert max(loads) <= sum(loads) / shares + max(lengths)
+
+
 def test_tasks_of_uneven_length_take_all_as_long() -> None:
     """Causal attention: 64 heads of 32 or 64 blocks of rows, bands of eight heads, 132 CTAs."""
     for blocks in (32, 64):

@@ -21,7 +21,8 @@ class BalanceTasks(KernelPass):
     the length of a task's loops grows with its last index (causal attention), that index goes downwards, and tasks are
     numbered by bands of rows (`raster`), the row fastest: tasks of one length come together, and the short ones of a
     band last. Where the length falls with the index, the bands are enough. CTAs take `longest_first` tasks back and
-    forth, so that none has the longest of every round. Tasks in tasks do so for each of those around them.
+    forth, and change places after two bands, so that none has the longest of every round. Tasks in tasks do so for each
+    of those around them.
 
     Before:
 

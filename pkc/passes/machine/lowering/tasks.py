@@ -72,21 +72,24 @@ def _of_tasks(number: SSAValue) -> None:
 def _back_and_forth(emit: Emitter, share: tuple[SSAValue, SSAValue, SSAValue], size: SSAValue, body: _Body) -> None:
     """The tasks that `back_and_forth` of `pkc/dialect/task_order.py` gives a share of so many, of a total, in bands of
     `size` tasks."""
-    first, shares, total = share
-
-    def place(turn: SSAValue, band: SSAValue) -> SSAValue:
-        forth = emit.compare("eq", emit.bit_and(emit.plus(turn, band), 1), 0)
-        return emit.select(forth, first, emit.minus(emit.minus(shares, 1), first))
+    mine, shares, total = share
 
     with emit.loop(0, emit.round_up_over(total, size)) as band:
+        turned = emit.times(emit.over(band, 2), emit.over(emit.times(shares, 5), 13))
+        first = emit.modulo(emit.plus(mine, turned), shares)
+
+        def place(turn: SSAValue) -> SSAValue:
+            forth = emit.compare("eq", emit.bit_and(emit.plus(turn, band), 1), 0)
+            return emit.select(forth, first, emit.minus(emit.minus(shares, 1), first))
+
         begin = emit.times(band, size)
         length = emit.least(emit.minus(total, begin), size)
         whole = emit.over(length, shares)
         rest = emit.minus(length, emit.times(whole, shares))
-        one_more = emit.select(emit.compare("slt", place(whole, band), rest), emit.const(1), emit.const(0))
+        one_more = emit.select(emit.compare("slt", place(whole), rest), emit.const(1), emit.const(0))
         with emit.loop(0, emit.plus(whole, one_more)) as turn:
             _of_tasks(turn)
-            body(emit.plus(begin, emit.plus(emit.times(turn, shares), place(turn, band))))
+            body(emit.plus(begin, emit.plus(emit.times(turn, shares), place(turn))))
 
 
 def _task(
