@@ -380,5 +380,43 @@ LATELY = (
         "sim/test_inputs.py",
         "other_scalars",
     ),
+    Mistake(
+        "a chain that is made again leaves the stages of an MMA in pieces",
+        "passes/roles/fuse_chains.py",
+        "return [op] if isinstance(op, ConsumeOp) else stages_of_pieces(op)",
+        "return [op] if isinstance(op, ConsumeOp) else []",
+        "passes/fuse_chains.mlir",
+    ),
+    Mistake(
+        "an MMA in pieces reads its stages at once",
+        "passes/roles/check_roles.py",
+        "isinstance(use.operation, VIEWS) or stages_of_pieces(use.operation)",
+        "isinstance(use.operation, VIEWS)",
+        "passes/check_roles.mlir",
+    ),
+    Mistake(
+        "other machine code of a text is another kernel",
+        "codegen/artifact.py",
+        "cubin: bytes = field(compare=False)",
+        "cubin: bytes",
+        "calls/test_calls.py",
+        "other_machine_code",
+    ),
+    Mistake(
+        "CTAs that change places leave tasks out",
+        "passes/machine/lowering/tasks.py",
+        "first = emit.modulo(emit.plus(mine, turned), shares)",
+        "first = emit.plus(mine, turned)",
+        "codegen/test_layouts.py",
+        "uneven",
+    ),
+    Mistake(
+        "CTAs keep their places in all bands",
+        "dialect/task_order.py",
+        "return band // 2 * (shares * 5 // 13)",
+        "return 0",
+        "semantics/test_evaluate.py",
+        "long_and_short",
+    ),
 )
 """For `tools.weakened`."""

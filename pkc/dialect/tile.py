@@ -276,6 +276,10 @@ PIECES = "pieces"
 """On `pk.mma` in front of a chain: how many pieces it is computed in, of its rows and then of their columns, each when
 the chain needs it, so that only one of them has registers."""
 
+CHAIN = "chain"
+"""On an operation: the number of its chain among those of its block. A chain is computed element by element where it
+ends; it may end with what takes its tiles."""
+
 OPERANDS, REGISTERS = "operands", "registers"
 """On an MMA: ordinary instructions read its operands into registers. Otherwise the MMA reads them in shared memory,
 through the async proxy."""
@@ -368,6 +372,19 @@ def reads_registers(op: AnyMmaOp) -> bool:
 def pieces_of(op: Operation) -> int:
     """In how many pieces an MMA is computed with its chain; 0 if it is computed as a whole."""
     return number_on(op, PIECES) or 0
+
+
+def chain_of(op: Operation) -> int | None:
+    """The number of the chain that an operation is in."""
+    return number_on(op, CHAIN)
+
+
+def chain_with(op: Operation) -> list[Operation]:
+    """The operations of the chain that one is in, in their order; the operation alone, if it is in none."""
+    number, block = chain_of(op), op.parent
+    if number is None or block is None:
+        return [op]
+    return [other for other in block.ops if chain_of(other) == number]
 
 
 def in_flight(op: AnyMmaOp) -> int:

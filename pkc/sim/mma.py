@@ -1,4 +1,4 @@
-"""MMAs in flight: how long they read the stages of their operands."""
+"""MMAs in flight, or in pieces: how long they read the stages of their operands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, MmaOp, MmaWaitOp, in_flight
+from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, MmaOp, MmaWaitOp, chain_of, chain_with, in_flight, pieces_of
 from pkc.dialect.transfers import mma_operand_stage
 from pkc.location import span_of
 from pkc.sim import order_errors as errors
@@ -21,14 +21,29 @@ def after(op: Operation, machine: Machine) -> Callable[[Frame], None] | None:
     if machine.order is None:
         return None
     if isinstance(op, MmaOp):
-        return _issued(op, machine, in_flight(op))
+        return _issued(op, machine, None if _comes_later(op) else in_flight(op))
     if isinstance(op, MmaIssueOp):
         return _issued(op, machine, None)
     if isinstance(op, MmaWaitOp):
         return _awaited(op)
     if isinstance(op, scf.ForOp) and any(isinstance(inner, MmaOp) and in_flight(inner) for inner in op.body.ops):
         return lambda frame: frame.warp_role.finish_mmas(0)
-    return None
+    return (lambda frame: frame.warp_role.finish_mmas(0)) if _ends_pieces(op) else None
+
+
+def _comes_later(mma: MmaOp) -> bool:
+    """Whether an MMA is computed piece by piece where a chain needs it."""
+    return bool(pieces_of(mma)) and any(mma.result.uses)
+
+
+def _ends_pieces(op: Operation) -> bool:
+    """Whether a chain ends here that needs an MMA in pieces."""
+    number = chain_of(op)
+    if number is not None and op.next_op is not None and chain_of(op.next_op) == number:
+        return False
+    chain = chain_with(op)
+    needed = (value.owner for one in chain for value in one.operands)
+    return chain[-1] is op and any(isinstance(made, MmaOp) and _comes_later(made) for made in needed)
 
 
 def _issued(op: AnyMmaOp, machine: Machine, left: int | None) -> Callable[[Frame], None]:

@@ -11,8 +11,10 @@ from pkc.check.run import Baseline, Trial, Trials, baseline_of
 from pkc.check.static import check_statically
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.tile import IN_FLIGHT, MmaOp, MmaWaitOp
+from pkc.dialect.tile import IN_FLIGHT, MmaOp, MmaWaitOp, chain_of, pieces_of
+from pkc.dialect.transfers import mma_operand_stage
 from pkc.driver.compiler import load
+from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.verify import findings
 from tests.sim.test_order import EXAMPLES, drop, every, first, kernel_of
 
@@ -69,6 +71,24 @@ def test_an_mma_in_flight_needs_two_stages() -> None:
     assert (refused.op, refused.message) == ("pk.release", "of 1 stages 1 to 0 can be kept, not 1")
     assert [finding.code for finding in Trials(kernel, long).check(Trial(1, 0))] == ["PK701"]
     assert [found.code for found in check_statically(kernel, ranks=1, dims=long.dims).findings] == ["PK480"]
+
+
+@pytest.mark.parametrize("members", [0, 1, 2])
+def test_a_stage_that_pieces_of_a_product_read(members: int) -> None:
+    """It is released when the chain that needs the pieces ends, and not behind one or two of its operations."""
+    kernel = kernel_of("gemm_fp8_blocks")
+    dims = {"M": 130, "N": 70, "K": 500, "G": 4, "H": 1}
+    trials = Trials(kernel, baseline_of(load(EXAMPLES / "gemm_fp8_blocks.pk"), ranks=1, dims=dims))
+    assert trials.check(Trial(1, 0)) == []
+    mma = first(kernel, MmaOp, lambda op: pieces_of(op) > 1)
+    chain = [op for op in mma.parent.ops if chain_of(op) is not None]
+    assert len(chain) > members
+    release = first(kernel, ReleaseOp, lambda op: op.channel is mma_operand_stage(mma.a).channel)
+    release.detach()
+    mma.parent.insert_op_after(release, [mma, *chain][members])
+    (finding,) = trials.check(Trial(1, 0))
+    assert (finding.code, finding.channel) == ("PK738", "A, B")
+    assert "PK463" in [refused.code for refused in CheckRoles().check(kernel)]
 
 
 def pipelined() -> tuple[KernelOp, Baseline]:

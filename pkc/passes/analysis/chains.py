@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.attributes import number_on
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import AddOp, CompareOp, MulOp, NegOp, SubOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp, tile_type
+from pkc.dialect.tile import (
+    BroadcastOp,
+    CastOp,
+    ClipOp,
+    FullOp,
+    PositionsOp,
+    SplatOp,
+    TransposeOp,
+    chain_of,
+    tile_type,
+)
 from pkc.dialect.types import NARROW, TileType, i32
-
-CHAIN = "chain"
-"""On an operation: the number of its chain among those of its block. A chain may end with what takes its tiles."""
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp)
 _VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, TransposeOp))
@@ -66,11 +72,6 @@ def is_elementwise(op: Operation) -> bool:
     computes = isinstance(op, CastOp | CompareOp) or (type(op) in OPERATIONS and not isinstance(op, RowReduction))
     kinds = [result.type for result in op.results]
     return computes and not is_view(op) and all(isinstance(kind, TileType) and kind.rank > 1 for kind in kinds)
-
-
-def chain_of(op: Operation) -> int | None:
-    """The number of the chain that an operation is in."""
-    return number_on(op, CHAIN)
 
 
 def takes(op: Operation) -> bool:

@@ -16,9 +16,19 @@ from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, RepeatOp, SplatOp, pieces_of, tile_type
+from pkc.dialect.tile import (
+    FullOp,
+    MmaIssueOp,
+    MmaWaitOp,
+    PositionsOp,
+    RepeatOp,
+    SplatOp,
+    chain_of,
+    pieces_of,
+    tile_type,
+)
 from pkc.dialect.types import TileType, dtype_bytes, i1
-from pkc.passes.analysis.chains import behind_views, chain_of
+from pkc.passes.analysis.chains import behind_views
 from pkc.passes.analysis.clusters import in_cta
 from pkc.passes.analysis.dependence import maker, role_around
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread

@@ -15,6 +15,7 @@ from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
 from pkc.dialect.program import PER_CTA, QUEUE, KernelOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.tile import chain_with
 from pkc.dialect.transfers import stages_of_pieces
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
@@ -168,7 +169,7 @@ def _kept(
 ) -> Iterator[Diagnostic]:
     for tile in consume.tiles:
         for use in _uses(tile):
-            inner = block.find_ancestor_op_in_block(use)
+            inner = block.find_ancestor_op_in_block(chain_with(use)[-1])
             if inner is None or numbers[inner] > numbers[release]:
                 also = (Label(span_of(release.location), "released here"),)
                 yield errors.UsedAfterRelease(span_of(use.location), label, also=also)

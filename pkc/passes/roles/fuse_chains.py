@@ -11,9 +11,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import LATER, ConsumeOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.tile import AnyMmaOp, MmaWaitOp
+from pkc.dialect.tile import CHAIN, AnyMmaOp, MmaWaitOp
 from pkc.dialect.transfers import stages_of_pieces
-from pkc.passes.analysis.chains import CHAIN, behind_views, is_elementwise, is_view, takes
+from pkc.passes.analysis.chains import behind_views, is_elementwise, is_view, takes
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass

@@ -12,13 +12,14 @@ from pkc.dialect.tile import (
     FullOp,
     MmaOp,
     TransposeOp,
+    chain_of,
     in_flight,
     pieces_of,
     reads_registers,
     tile_type,
 )
 from pkc.dialect.transfers import mma_operand_stage
-from pkc.passes.analysis.chains import chain_of, is_elementwise, takes
+from pkc.passes.analysis.chains import is_elementwise, takes
 from pkc.passes.roles.budgets import tiles
 from pkc.remarks import missed
 from pkc.targets.target import target_of

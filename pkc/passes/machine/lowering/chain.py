@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.tile import CastOp, MmaOp, pieces_of, tile_type
-from pkc.passes.analysis.chains import chain_of, following, is_elementwise, members, takes
+from pkc.dialect.tile import CastOp, MmaOp, chain_of, pieces_of, tile_type
+from pkc.passes.analysis.chains import following, is_elementwise, members, takes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, mma
 from pkc.passes.machine.lowering.computed import converted, of_elements

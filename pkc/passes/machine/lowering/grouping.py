@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.roles import LATER
-from pkc.passes.analysis.chains import chain_of, is_elementwise, members
+from pkc.dialect.tile import chain_of
+from pkc.passes.analysis.chains import is_elementwise, members
 from pkc.passes.machine.lowering.context import WarpRole
 
 _APART = 1024
