@@ -122,6 +122,8 @@ class Faults:
 
     def _say(self) -> None:
         text = f"it has launched {self.last[0].what} last" if self.last else "it has launched nothing"
+        if self._group is not None and self._group.waits_until:
+            text += f", and waits until each of the others {self._group.waits_until}"
         for rank in self._mine:
             self._alarm.say(rank, text)
 

@@ -67,6 +67,8 @@ class Group:
         self.rank, self.ranks = job.rank, job.ranks
         self.interrupt: Callable[[], None] = lambda: None
         """Called while this process waits for others; it may raise."""
+        self.waits_until = ""
+        """What all others must do before this process goes on: "launches ..."; empty if it waits for none."""
         self._timeout = timeout
         number = _joined.get(job.name, 0)
         _joined[job.name] = number + 1
@@ -79,7 +81,11 @@ class Group:
         Returns the file descriptors of each rank: copies that the receiver must close. Raises `PkcError`.
         """
         item = what.encode(), list(descriptors)
-        given = self._gather(item) if self.rank == 0 else self._send_and_receive(item)
+        self.waits_until = what
+        try:
+            given = self._gather(item) if self.rank == 0 else self._send_and_receive(item)
+        finally:
+            self.waits_until = ""
         texts = [text.decode() for text, _ in given]
         different = next((rank for rank, text in enumerate(texts) if text != texts[0]), None)
         if different is not None:

@@ -139,7 +139,9 @@ def test_every_process_raises_what_each_has_launched() -> None:
         title, *rest = ranks.says(rank).splitlines()
         assert title == TITLE
         assert "\n".join(rest).startswith(note)
-    assert ranks.says(0).startswith(TITLE), "what waits for another process ends, too"
+    said = ranks.says(0)
+    assert said.startswith(TITLE), "what waits for another process ends, too"
+    assert "rank 0: it has launched `copy` with M=4, K=4 last, and waits until each of the others is alone\n" in said
     assert [ranks.says(rank) for rank in range(2)] == ["0 files more"] * 2
     assert "rank 1: its process has ended" in ranks.says(0)
     for process in ranks.processes:
