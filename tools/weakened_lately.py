@@ -405,8 +405,8 @@ LATELY = (
     Mistake(
         "CTAs that change places leave tasks out",
         "passes/machine/lowering/tasks.py",
-        "first = emit.modulo(emit.plus(mine, turned), shares)",
-        "first = emit.plus(mine, turned)",
+        "first = emit.modulo(emit.plus(mine, moved), shares)",
+        "first = emit.plus(mine, moved)",
         "codegen/test_layouts.py",
         "uneven",
     ),
@@ -417,6 +417,13 @@ LATELY = (
         "return 0",
         "semantics/test_evaluate.py",
         "long_and_short",
+    ),
+    Mistake(
+        "machine code awaits MMAs behind the release of their stages",
+        "passes/machine/lowering/mma.py",
+        'role.emit.do(f"wgmma_wait_{op.left.value.data}")',
+        'role.emit.do("wgmma_wait_7")',
+        "codegen/test_barriers.py",
     ),
 )
 """For `tools.weakened`."""

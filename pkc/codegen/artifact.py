@@ -230,7 +230,8 @@ class Artifact:
 
     Artifacts of one text are equal, whatever NVRTC made of it: ranks that compile it each for itself, or find what
     another one compiled, must come to the same answer, since an unequal artifact is another kernel, with counters of
-    its own.
+    its own. (Of several texts that spill registers one is chosen by what NVRTC says of each: ranks share that choice by
+    the cache.)
     """
 
     name: str

@@ -302,7 +302,7 @@ class TasksOp(Walked, IRDLOperation):
 
     @property
     def back_and_forth(self) -> bool:
-        """Whether CTAs take the tasks of each second round in reverse."""
+        """Whether CTAs take tasks back and forth, and change places (`pkc/dialect/task_order.py`)."""
         return LONGEST_FIRST in self.attributes
 
     @property

@@ -32,17 +32,16 @@ def in_order(counts: Sequence[int], rows: int | None) -> Iterable[tuple[int, ...
 def sharer(number: int, counts: Sequence[int], rows: int | None, shares: int) -> int:
     """Who of `shares` takes a task when they go through each band back and forth, and begin every other one backwards.
 
-    So nobody gets the longest task of every round, wherever bands end. After two bands they change places (`turned`),
-    as some get long tasks alone, or short ones, of every band: where half of the tasks are long and half are short, and
-    half of them is a few more than there are shares.
+    So nobody gets the longest task of every round, wherever bands end. After two bands they change places, as some may
+    get long tasks alone of every other band: with 128 long and 128 short ones, four of 124 get two long ones.
     """
     band, inside = divmod(number, _band(counts, rows))
     turn, place = divmod(inside, shares)
     forth = place if (turn + band) % 2 == 0 else shares - 1 - place
-    return (forth - turned(band, shares)) % shares
+    return (forth - moved(band, shares)) % shares
 
 
-def turned(band: int, shares: int) -> int:
+def moved(band: int, shares: int) -> int:
     """How many places further on a share begins a band than the first one. 5 of 13 is near the golden section, so that
     few bands come near each other."""
     return band // 2 * (shares * 5 // 13)
@@ -52,7 +51,7 @@ def back_and_forth(share: int, shares: int, counts: Sequence[int], rows: int | N
     """The numbers of the tasks of which `sharer` is `share`, in their order."""
     total, size = math.prod(counts), _band(counts, rows)
     for band, begin in enumerate(range(0, total, size)):
-        length, first = min(size, total - begin), (share + turned(band, shares)) % shares
+        length, first = min(size, total - begin), (share + moved(band, shares)) % shares
         for turn, at in enumerate(range(0, length, shares)):
             place = first if (turn + band) % 2 == 0 else shares - 1 - first
             if at + place < length:

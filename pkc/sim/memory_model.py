@@ -27,7 +27,8 @@ Mbarrier       9.7.13.15.16     commit to consume, and release to acquire, of on
 Proxy          8.6, 8.9.5       an asynchronous access needs what was known at the last fence to the async proxy of its
                                 CTA; counters do not carry that: `Attempt.must_know`, `WarpRole.fence`
 Stage          9.7.9.25.1, .6.2 a stage is given back when no store and no MMA reads it, which MMAs do until they are
-               9.7.15.7         awaited, oldest first: `WarpRole.store_reading`, `mma_reading`, `finish_mmas`
+               9.7.15.7         awaited, oldest first, and those in pieces until the chain ends that needs these:
+                                `WarpRole.store_reading`, `mma_reading`, `finish_mmas`
 Memory                          channels of phases that have the same shared memory are filled when all stages of the
                                 others have been given back, and who fills them knows that: `RingClocks.is_over_for`
 Launch         8.9.4            a launch begins after its caller's writes, for both proxies, and ends when its roles
@@ -186,6 +187,8 @@ class WarpRole:
         self.reading: dict[Stage, tuple[Operation, int]] = {}
         """The stages that asynchronous stores may still read: the store, and the number of its group."""
         self.mmas: list[tuple[Operation, Collection[Stage]]] = []
+        self.pieces: dict[Operation, Collection[Stage]] = {}
+        """MMAs in pieces, of which some are issued later, with the stages that they read."""
         """The MMAs in flight, the oldest first, and the stages that they read."""
         self.on_stream = on_stream
         self._explicit = explicit
@@ -224,8 +227,8 @@ class WarpRole:
         return self.reading[stage][0] if stage in self.reading else None
 
     def mma_reading(self, stage: Stage) -> Operation | None:
-        """The MMA in flight that reads a stage (Stage)."""
-        return next((mma for mma, stages in self.mmas if stage in stages), None)
+        """The MMA in flight, or in pieces, that reads a stage (Stage)."""
+        return next((mma for mma, stages in (*self.mmas, *self.pieces.items()) if stage in stages), None)
 
     def issue_mma(self, op: Operation, stages: Collection[Stage]) -> None:
         """Issue an MMA that reads from some stages."""
@@ -234,6 +237,11 @@ class WarpRole:
     def finish_mmas(self, left: int) -> None:
         """Wait for all but the last `left` MMAs."""
         del self.mmas[: max(0, len(self.mmas) - left)]
+
+    def finish_pieces(self, mmas: Collection[Operation]) -> None:
+        """End the chain that needs these MMAs in pieces."""
+        for mma in mmas:
+            self.pieces.pop(mma, None)
 
     def fill(self, stages: RingClocks) -> tuple[int, int]:
         """Begin an asynchronous load into the next stage: its component and tick (Asynchronous)."""

@@ -21,14 +21,15 @@ def after(op: Operation, machine: Machine) -> Callable[[Frame], None] | None:
     if machine.order is None:
         return None
     if isinstance(op, MmaOp):
-        return _issued(op, machine, None if _comes_later(op) else in_flight(op))
+        return _issued(op, machine, in_flight(op), later=_comes_later(op))
     if isinstance(op, MmaIssueOp):
         return _issued(op, machine, None)
     if isinstance(op, MmaWaitOp):
         return _awaited(op)
     if isinstance(op, scf.ForOp) and any(isinstance(inner, MmaOp) and in_flight(inner) for inner in op.body.ops):
         return lambda frame: frame.warp_role.finish_mmas(0)
-    return (lambda frame: frame.warp_role.finish_mmas(0)) if _ends_pieces(op) else None
+    ended = _ended_with(op)
+    return (lambda frame: frame.warp_role.finish_pieces(ended)) if ended else None
 
 
 def _comes_later(mma: MmaOp) -> bool:
@@ -36,24 +37,29 @@ def _comes_later(mma: MmaOp) -> bool:
     return bool(pieces_of(mma)) and any(mma.result.uses)
 
 
-def _ends_pieces(op: Operation) -> bool:
-    """Whether a chain ends here that needs an MMA in pieces."""
+def _ended_with(op: Operation) -> list[MmaOp]:
+    """The MMAs in pieces that a chain needs which ends here."""
     number = chain_of(op)
     if number is not None and op.next_op is not None and chain_of(op.next_op) == number:
-        return False
+        return []
     chain = chain_with(op)
     needed = (value.owner for one in chain for value in one.operands)
-    return chain[-1] is op and any(isinstance(made, MmaOp) and _comes_later(made) for made in needed)
+    mmas = [made for made in needed if isinstance(made, MmaOp) and _comes_later(made)]
+    return mmas if chain[-1] is op else []
 
 
-def _issued(op: AnyMmaOp, machine: Machine, left: int | None) -> Callable[[Frame], None]:
-    """`left` of the MMAs stay in flight, or all of them."""
-    stages = [stage for value in (op.a, op.b) if (stage := mma_operand_stage(value)) is not None]
-    rings = [ring_of(stage.channel, machine) for stage in stages]
+def _issued(op: AnyMmaOp, machine: Machine, left: int | None, *, later: bool = False) -> Callable[[Frame], None]:
+    """`left` of the MMAs stay in flight, or all of them; of one in pieces some are issued `later`."""
+    read = [stage for value in (op.a, op.b) if (stage := mma_operand_stage(value)) is not None]
+    rings = [ring_of(stage.channel, machine) for stage in read]
 
     def issue(frame: Frame) -> None:
         used = [find(frame) for find in rings]
-        frame.warp_role.issue_mma(op, {(ring.clocks, ring.consumed) for ring in used if ring.clocks is not None})
+        stages = {(ring.clocks, ring.consumed) for ring in used if ring.clocks is not None}
+        if later:
+            frame.warp_role.pieces[op] = stages
+            return
+        frame.warp_role.issue_mma(op, stages)
         if left is not None:
             frame.warp_role.finish_mmas(left)
 

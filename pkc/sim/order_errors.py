@@ -109,13 +109,13 @@ class AfterExit(Diagnostic):
 
 
 class StageStillMultiplied(Diagnostic):
-    """Raised when a stage is released that an MMA in flight may still read."""
+    """Raised when a stage is released that an MMA in flight, or in pieces, may still read."""
 
     code = "PK738"
     title = "a stage of `{channel}` is released while an MMA in flight may still read it"
     label = "released here by {warp_role}"
     help = "put `deferred 1` on the release and `pk.release_deferred` after the loop, or leave out `in_flight`; behind\
- `pk.mma_issue`, release the stage after `pk.mma_wait`"
+ `pk.mma_issue`, release the stage after `pk.mma_wait`, and of `pieces` after the chain that uses the product"
     channel: str
     warp_role: str
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,39 +24,99 @@ from tests.pipelines import LOOPS
 from tests.tiles import EPILOGUES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-_REAL = ("mbarrier", "thread_number", "warp_number", "cta_", "shared_base")
+_REAL = ("mbarrier", "thread_number", "warp_number", "cta_", "shared_base", "unknown")
+
+
+@dataclass
+class Watched(Cta):
+    """A CTA that knows where each box lies that TMA brings, and the barriers that say that it is there, and read."""
+
+    boxes: dict[range, tuple[int, int]] = field(default_factory=dict[range, tuple[int, int]])
+
+    def stage_at(self, address: int) -> tuple[int, int] | None:
+        return next((barriers for box, barriers in self.boxes.items() if address in box), None)
 
 
 class Counting(Thread):
-    """A thread that goes its way through loops and barriers; what it computes is zero, and no tile moves."""
+    """A thread that goes its way through loops and barriers; what it computes is zero, and no tile moves.
+
+    MMAs read stages that the thread has awaited, and it releases none that an MMA of its own may still read. Of a warp
+    the first thread releases what all of them have read. Of a warpgroup behind the first the rows may not exist.
+    """
+
+    def __init__(self, cta: Watched, number: int) -> None:
+        super().__init__(cta, number)
+        self.watched = cta
+        self.free = -1
+        """The barrier that the thread has awaited last."""
+        self.had, self.released = Counter[int](), Counter[int]()
+        self.groups: list[set[int]] = [set()]
+        """The barriers that free what groups of MMAs read which may be in flight; the last group is not closed."""
 
     @classmethod
     def does(cls, name: str) -> Does:
-        if name.startswith("tma_load"):
-            return _arrives
         if name.startswith("wgmma_n"):
-            return _multiplied
+            return partial(Counting.multiply, staged="_ss_" in name)
+        if name.startswith("wgmma_wait_"):
+            return partial(Counting.complete, left=int(name.removeprefix("wgmma_wait_")))
+        if name.startswith("tma_load"):
+            return Counting.load
+        if name in _OWN:
+            return _OWN[name]
         return super().does(name) if name.startswith(_REAL) else lambda *_: 0
 
+    def wait(self, barrier: int, parity: int) -> None:
+        self.free = barrier
+        self.had[barrier] += 1
+        self.cta.barriers[barrier].wait(self.number, parity)
 
-def _arrives(thread: Thread, _address: int, box: Map, barrier: int, *_place: int) -> None:
-    thread.cta.barriers[barrier].complete(thread.number, prod(box.spec.box) * dtype_bytes(box.kind.element_type))
+    def arrive(self, barrier: int) -> None:
+        assert not any(barrier in group for group in self.groups), "an MMA may still read what is released"
+        self.released[barrier] += 1
+        self.cta.barriers[barrier].arrive(self.number)
+
+    def load(self, address: int, box: Map, barrier: int, *_place: int) -> None:
+        size = prod(box.spec.box) * dtype_bytes(box.kind.element_type)
+        self.watched.boxes[range(address, address + size)] = barrier, self.free
+        self.cta.barriers[barrier].complete(self.number, size)
+
+    def multiply(self, acc: tuple[list[Any], int], *operands: Any, staged: bool) -> None:
+        registers, start = acc
+        registers[start:] = [0.0] * (len(registers) - start)
+        for descriptor in operands[:2] if staged else operands[4:5]:
+            stage = self.watched.stage_at((descriptor & 0x3FFF) << 4)  # PTX ISA, matrix descriptor: bits 0 to 13
+            if stage is None or self.number % _WARP or self.number >= _WARPGROUP:
+                continue
+            filled, free = stage
+            assert self.had[filled] > self.released[free], "an MMA reads what is not awaited, or released"
+            self.groups[-1].add(free)
+
+    def commit(self) -> None:
+        self.groups.append(set())
+
+    def complete(self, *, left: int) -> None:
+        del self.groups[: max(0, len(self.groups) - 1 - left)]
 
 
-def _multiplied(_: Thread, acc: tuple[list[Any], int], *_operands: Any) -> None:
-    registers, start = acc
-    registers[start:] = [0.0] * (len(registers) - start)
-
+_OWN: dict[str, Does] = {
+    "mbarrier_wait": Counting.wait,
+    "mbarrier_arrive": Counting.arrive,
+    "wgmma_commit": Counting.commit,
+}
+_WARP, _WARPGROUP = 32, 128
 
 KERNELS: dict[str, tuple[dict[str, int], dict[str, str]]] = {
     "gemm": ({"M": 300, "N": 500, "K": 64 * 9}, {}),
     "gemm_rs": ({"M": 300, "N": 260, "K": 64 * 5}, {}),
     "ag_gemm": ({"M": 700, "N": 260, "K": 64 * 7}, {"overlap": "inter_sm", "comm_sms": "1"}),
+    "attention_dkdv": ({"B": 1, "H": 1, "G": 1, "S": 64 * 5, "T": 130, "scale": 1}, {}),
     "chained GEMMs": ({"M": 150, "N": 64 * 13}, {}),
     "both_computed": ({"M": 300, "N": 130, "K": 64 * 5}, {}),
     "chained_right": ({"M": 62, "N": 129, "K": 64 * 8 + 5}, {}),
     # Half of an epilogue beside the next task.
     "gemm_silu": ({"M": 300, "N": 500, "K": 64 * 9}, {}),
+    # With the registers that are left beside those that add up, chains are made twice.
+    "fp8/gemm_rs_fp8_blocks": ({"M": 900, "N": 130, "K": 128 * 5, "G": 5, "H": 2}, {}),
     "gemm_fp8_blocks": ({"M": 500, "N": 130, "K": 128 * 5, "G": 5, "H": 2}, {}),
 }
 """Examples, loops of `tests/pipelines.py` and epilogues of `tests/tiles.py` at sizes for which stages are used
@@ -71,7 +134,7 @@ def test_every_phase_is_completed_and_awaited(name: str) -> None:
     roles = compile_program(program, schedule=schedule, level="roles", divisors=UNEVEN.get(name)).kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, 2, sizes)
-    cta = [Cta(memory, 1, number, 2) for number in range(2)]
+    cta = [Watched(memory, 1, number, 2) for number in range(2)]
     for numbers, threads in warps(roles, 2):
         for number in numbers:
             for thread in threads:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.codegen.artifact import TensorMaps
 from pkc.dialect import blocks, machine
@@ -41,6 +41,7 @@ class Memory:
     kernel: KernelOp
     ranks: int
     sizes: dict[str, int]
+    """Those of dimensions, and values of scalars; these are NaN if they are not here."""
     arrays: dict[str, list[np.ndarray[Any, Any]]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     ctas: list[Cta] = field(default_factory=list)
@@ -275,6 +276,12 @@ class _Translated(Writer):
     def __init__(self, memory: Memory, kind: type[Thread]) -> None:
         super().__init__()
         self._memory, self._kind = memory, kind
+
+    def name(self, value: SSAValue) -> str:
+        kernel = self._memory.kernel
+        if isinstance(value, BlockArgument) and value.block is kernel.body.block and value.type == f32:
+            return f"float('{self._memory.sizes.get(kernel.argument_name(value), 'nan')}')"
+        return super().name(value)
 
     def _other(self, op: Operation, operands: Sequence[str]) -> str:
         if isinstance(op, machine.InstructionOp):

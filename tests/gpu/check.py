@@ -233,9 +233,9 @@ def _compared(number: int, call: Call, expected: Mapping[str, Expected], where: 
     return max(item.worst_ratio for item in found)
 
 
-def run_here(ranks: int, virtual: bool, numbers: Sequence[int]) -> None:
+def run_here(ranks: int, virtual: bool, numbers: Sequence[int], cores: int) -> None:
     """Run cases, and print for each when it begins and how it ended. Ends the process."""
-    pool = ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork"))
+    pool = ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("fork"))
     pool.submit(os.getpid).result()  # fork before this process uses a GPU
     mesh = Mesh.virtual(ranks) if virtual else Mesh.single_process(range(ranks))
     runner = Runner(mesh, pool)
@@ -267,22 +267,27 @@ def _say(what: str, number: int, text: str = "") -> None:
 
 
 class _Tally:
-    """How many of some cases ran, and how many were wrong; prints what was found."""
+    """How the cases `numbers` end, in whatever order; prints what was found."""
 
-    def __init__(self, kind: str, cases: int) -> None:
-        self._kind, self._cases, self._lock = kind, cases, threading.Lock()
-        self._ran, self.wrong = 0, 0
+    def __init__(self, kind: str, numbers: Sequence[int]) -> None:
+        self._kind, self._left, self._cases = kind, list(numbers), len(numbers)
+        self._ran, self.wrong, self._lock = 0, 0, threading.Lock()
         self._started = self._told = time.perf_counter()
+        self._last = ""
+        """The name of the case up to which all have run."""
 
     def add(self, number: int, right: bool, text: str) -> None:
         with self._lock:
+            if number == self._left[0]:
+                self._last = CASES[number].name
+            self._left.remove(number)
             self._ran += 1
             self.wrong += not right
             if not right or self._cases == 1:
                 self._print(f"{CASES[number].name:34} {'' if right else 'WRONG: '}{text}")
             elif time.perf_counter() - self._told > TELL:
                 self._told = time.perf_counter()
-                ran = f"{self._ran} of {self._cases} cases ran, {self.wrong} wrong, the last one {CASES[number].name!r}"
+                ran = f"{self._ran} of {self._cases} cases ran, {self.wrong} wrong, all up to {self._last!r}"
                 self._print(f"{ran}, {self._told - self._started:.0f} s")
 
     def end(self) -> None:
@@ -296,33 +301,45 @@ class _Tally:
 def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int], groups: Sequence[str | None] = (None,)) -> int:
     """Run cases on `ranks` ranks; how many were wrong. Prints those, and how long it took.
 
-    `groups` are the GPUs of the processes that run at the same time, by number; None is whatever there is.
+    `groups` are the GPUs of the processes that run at the same time, as CUDA_VISIBLE_DEVICES names them; None is
+    whatever there is.
     """
-    tally = _Tally(f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs", len(numbers))
+    tally, over = _Tally(f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs", numbers), threading.Event()
+    cores = max(1, (os.cpu_count() or 1) // len(groups))
+    command = [*CHILD, "--ranks", str(ranks), *["--virtual"] * virtual, "--cores", str(cores)]
 
     def part(index: int) -> None:
         left = list(numbers[index :: len(groups)])
-        while left:
-            for number, right, text in _verdicts(ranks, virtual, tuple(left), groups[index]):
+        while left and not over.is_set():
+            for number, right, text in _verdicts(command, virtual, tuple(left), groups[index], over):
                 left.remove(number)
                 tally.add(number, right, text)
 
     with ThreadPoolExecutor(len(groups)) as threads:
-        list(threads.map(part, range(len(groups))))
+        try:
+            list(threads.map(part, range(len(groups))))
+        except BaseException:
+            over.set()  # the pool waits for its threads
+            raise
     tally.end()
     return tally.wrong
 
 
 def groups_of(ranks: int, gpus: int) -> list[str | None]:
-    """Disjoint groups of as many GPUs as there are ranks, for `run_ranks`."""
+    """Disjoint groups of as many GPUs as there are ranks, for `run_ranks`; `gpus` are visible."""
     if gpus < 2 * ranks:
         return [None]
-    return [",".join(map(str, range(first, first + ranks))) for first in range(0, gpus - ranks + 1, ranks)]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = visible.split(",") if visible else [str(number) for number in range(gpus)]
+    return [",".join(names[first : first + ranks]) for first in range(0, gpus - ranks + 1, ranks)]
 
 
-def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int], gpus: str | None) -> Iterator[tuple[int, bool, str]]:
-    """The verdicts of one process, at least one: on the case at which it hung or died, or on the first one."""
-    command = [*CHILD, "--ranks", str(ranks), *["--virtual"] * virtual, "--here", ",".join(map(str, numbers))]
+def _verdicts(
+    command: Sequence[str], virtual: bool, numbers: Sequence[int], gpus: str | None, over: threading.Event
+) -> Iterator[tuple[int, bool, str]]:
+    """The verdicts of one process, at least one: on the case at which it hung or died, or on the first one. None more
+    once it is `over`."""
+    command = [*command, "--here", ",".join(map(str, numbers))]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if gpus is not None:
         environment["CUDA_VISIBLE_DEVICES"] = gpus
@@ -334,12 +351,12 @@ def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int], gpus: str | Non
         )
         at: int | None = numbers[0]
         try:
-            for line in _lines(process):
+            for line in _lines(process, over):
                 what, number, text = line[1:].rstrip("\n").split(" ", 2)
                 at = int(number) if what == "begin" else None
                 if what != "begin":
                     yield int(number), what == "right", text
-            if at is not None:
+            if at is not None and not over.is_set():
                 errors.seek(0)
                 status = process.poll()
                 ended = f"not done after {PATIENCE} s" if status is None else f"ended with status {status}"
@@ -347,22 +364,23 @@ def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int], gpus: str | Non
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
-def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    """What a process says, until it has ended, or has said nothing for too long."""
+def _lines(process: subprocess.Popen[str], over: threading.Event) -> Iterator[str]:
+    """What a process says, until it has ended, or has said nothing for too long, or it is `over`."""
     assert process.stdout is not None
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout or ()], daemon=True)
     reader.start()
     heard = time.monotonic()
-    while time.monotonic() - heard < PATIENCE:
+    while time.monotonic() - heard < PATIENCE and not over.is_set():
         # What it has started holds the pipe open, so that its end says nothing.
-        over = process.poll() is not None
+        ended = process.poll() is not None
         try:
             line = lines.get(timeout=0.2)
         except queue.Empty:
-            if over:
+            if ended:
                 return
             continue
         heard = time.monotonic()
@@ -385,6 +403,8 @@ def chosen(ranks: int, only: str, together: bool = False, after: str = "") -> li
         if behind is None:
             sys.exit(f"no case is called {after!r}")
         numbers = [number for number in numbers if number > behind]
+        if not numbers:
+            sys.exit(f"no case is behind {after!r}")
     return [number for number in numbers if not CASES[number].alone or (ranks <= _FEW_RANKS and not together)]
 
 
@@ -405,12 +425,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--together", action="store_true", help="only cases in which ranks wait for each other")
     parser.add_argument("--after", default="", metavar="CASE", help="only cases behind this one")
     parser.add_argument("--here", help=argparse.SUPPRESS)
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     ranks = [int(number) for number in given.ranks.split(",")]
     if given.here is None:
         present.gpus(1 if given.virtual else max(ranks))
         return int(not check(ranks, given.virtual, given.only, given.together, given.after))
-    run_here(ranks[0], given.virtual, [int(number) for number in given.here.split(",")])
+    run_here(ranks[0], given.virtual, [int(number) for number in given.here.split(",")], given.cores)
     return 0
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,7 +61,11 @@ def test_groups_of_gpus_share_the_cases(
 ) -> None:
     (tmp_path / "child.py").write_text(GROUPED)
     monkeypatch.setattr(check, "CHILD", [sys.executable, str(tmp_path / "child.py")])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert check.groups_of(3, 5) == check.groups_of(2, 3) == [None]
+    with monkeypatch.context() as others:
+        others.setenv("CUDA_VISIBLE_DEVICES", "4,5,7,6")
+        assert check.groups_of(2, 4) == ["4,5", "7,6"]
     assert check.run_ranks(2, virtual=False, numbers=range(5), groups=check.groups_of(2, 5)) == 5
     *found, last = capfd.readouterr().out.splitlines()
     wanted = [(number, ("0,1", "2,3")[number % 2]) for number in range(5)]
@@ -65,11 +73,45 @@ def test_groups_of_gpus_share_the_cases(
     assert last.startswith("2 GPUs           0 of 5 cases are right")
 
 
+HANGS = """\
+import os, sys, time
+
+numbers = sys.argv[sys.argv.index("--here") + 1].split(",")
+print("@begin", numbers[0], "", flush=True)
+open(os.environ["MARK"] + numbers[0], "w").write(str(os.getpid()))
+time.sleep(1000)
+"""
+
+
+def test_an_interrupt_ends_all_groups(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text(HANGS)
+    script = f"""\
+import sys
+from tests.gpu import check
+check.CHILD = [sys.executable, {str(tmp_path / "child.py")!r}]
+check.run_ranks(1, virtual=False, numbers=range(8), groups=["0", "1"])
+"""
+    environment = os.environ | {"MARK": f"{tmp_path}/began"}
+    began = [tmp_path / f"began{number}" for number in range(2)]
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=check.ROOT, env=environment, stderr=subprocess.PIPE)
+    while process.poll() is None and not all(path.exists() and path.read_text() for path in began):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=check.PATIENCE / 2)
+    assert errors.rstrip().endswith(b"KeyboardInterrupt")
+    assert len(list(tmp_path.glob("began*"))) == 2, "no other case has begun"
+    for path in began:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.read_text()), 0)
+
+
 def test_cases_behind_one() -> None:
     everything = check.chosen(2, "")
     assert check.chosen(2, "", after=CASES[everything[6]].name) == everything[7:]
     with pytest.raises(SystemExit, match="no case is called 'gemm_r'"):
         check.chosen(2, "", after="gemm_r")
+    with pytest.raises(SystemExit, match="no case is behind"):
+        check.chosen(2, "", after=CASES[-1].name)
 
 
 def test_names_tell_cases_apart() -> None:

@@ -135,6 +135,42 @@ pk.kernel @ends() {
 
 // -----
 
+// Where everything is repeated, one chain alone is computed with the pieces of an MMA; what another one needs of it has
+// registers.
+// CHECK-LABEL: pk.kernel @two
+// CHECK: %[[P:.*]] = pk.mma {{.*}} {pieces = 2 : i64}
+// CHECK: %[[Q:.*]] = pk.mul %[[P]], %{{.*}} {chain = 0 : i64}
+// CHECK-NEXT: pk.neg %[[Q]] {chain = 0 : i64}
+// CHECK-NOT: pk.mul
+// CHECK: pk.add %{{.*}}, %[[Q]] {chain = 1 : i64}
+pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+  %1 = pk.channel "s" stages 2 : !pk.channel<!pk.tile<256xf32>>
+  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 208 : i64} {
+    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<256x128xf32>
+    %i0 = arith.constant 0 : index
+    %i1 = arith.constant 1 : index
+    %i9 = arith.constant 9 : index
+    %sum = scf.for %i = %i0 to %i9 step %i1 iter_args(%acc = %zero) -> (!pk.tile<256x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>
+      %s = pk.consume %1 : !pk.channel<!pk.tile<256xf32>> -> !pk.tile<256xf32>
+      %m = pk.block[%i] : !pk.block<M by 256>
+      %n = pk.block[%i] : !pk.block<N by 128>
+      %two = pk.broadcast %s axes [0] : !pk.tile<256xf32> -> !pk.tile<256x128xf32>
+      pk.release %1 : !pk.channel<!pk.tile<256xf32>>
+      %p = pk.mma %a, %b, %zero : !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<256x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+      %q = pk.mul %p, %two : !pk.tile<256x128xf32>
+      %t = pk.neg %q : !pk.tile<256x128xf32>
+      pk.store %t, %C[%m, %n : !pk.block<M by 256>, !pk.block<N by 128>] : !pk.tile<256x128xf32>, !pk.private<[M, N], f32>
+      %next = pk.add %acc, %q : !pk.tile<256x128xf32>
+      scf.yield %next : !pk.tile<256x128xf32>
+    }
+  }
+}
+
+// -----
+
 // With fewer registers what a chain needs is repeated for it, behind the MMA that is in pieces by then: its stages are
 // released behind the chain all the same.
 // CHECK-LABEL: pk.kernel @fewer

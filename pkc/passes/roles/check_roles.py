@@ -35,7 +35,8 @@ class CheckRoles(CheckPass):
     - Tasks are shared out among CTAs in all roles, or in none: otherwise roles of one CTA go through different tasks.
       They come from a queue only where nothing orders them.
     - A channel has one producing and one consuming role. In every block it is acquired and then committed, or consumed
-      and then released; no tile is used once its stage is released.
+      and then released; no tile is used once its stage is released. What a chain uses it uses where it ends, and an MMA
+      in pieces reads its operands where its product is used.
     - Deferred signals are sent, and deferred releases carried out.
     - An order of tasks is a bijection; each wait counts the signals that its counter gets, where that can be said
       for all sizes (`signal_counts.py`).

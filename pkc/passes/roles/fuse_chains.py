@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import LATER, ConsumeOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.tile import CHAIN, AnyMmaOp, MmaWaitOp
+from pkc.dialect.tile import CHAIN, AnyMmaOp, MmaWaitOp, pieces_of
 from pkc.dialect.transfers import stages_of_pieces
 from pkc.passes.analysis.chains import behind_views, is_elementwise, is_view, takes
 from pkc.passes.analysis.live_tiles import peak
@@ -30,7 +30,7 @@ class FuseChains(KernelPass):
 
     An operation joins the first that needs it; what only shows or makes elements is repeated for each chain. If that
     does not suffice, MMAs that begin with zeros, and whose products a chain alone uses, are computed with it in pieces
-    (`pkc/passes/roles/mma_pieces.py`); then everything is repeated: what several need is computed several times.
+    (`pkc/passes/roles/mma_pieces.py`); then all but these is repeated: what several need is computed several times.
     Operations move past channels, but not past loops, branches and other MMAs. A stage that a chain reads is released
     behind it.
 
@@ -140,7 +140,7 @@ class _Stretch:
             return 0
         copies: dict[SSAValue, SSAValue] = {}
         for op in needed:
-            if is_view(op) or repeat:
+            if is_view(op) or (repeat and not _reads_pieces(op)):
                 made = op.clone(value_mapper=dict(copies))
                 for old, new in zip(op.results, made.results, strict=True):
                     copies[old] = new
@@ -164,7 +164,7 @@ class _Stretch:
         found, todo = set[Operation](), list(roots)
         while todo:
             op = todo.pop().owner
-            if isinstance(op, Operation) and op in candidates and op not in found and (repeat or op not in self.placed):
+            if isinstance(op, Operation) and op in candidates and op not in found and op not in self.placed:
                 found.add(op)
                 todo += op.operands
         return [op for op in self.ops if op in found]
@@ -189,6 +189,11 @@ class _Stretch:
                 self.block.insert_op_after(release, sink)
             else:  # what is used behind the chain has registers by then
                 self.block.insert_op_before(release, sink)
+
+
+def _reads_pieces(op: Operation) -> bool:
+    """Whether an MMA in pieces is among what an operation reads: only one chain can be computed with them."""
+    return any(isinstance(value.owner, Operation) and pieces_of(value.owner) for value in op.operands)
 
 
 def _stages(op: Operation | Block) -> list[ConsumeOp]:

@@ -75,8 +75,8 @@ def _back_and_forth(emit: Emitter, share: tuple[SSAValue, SSAValue, SSAValue], s
     mine, shares, total = share
 
     with emit.loop(0, emit.round_up_over(total, size)) as band:
-        turned = emit.times(emit.over(band, 2), emit.over(emit.times(shares, 5), 13))
-        first = emit.modulo(emit.plus(mine, turned), shares)
+        moved = emit.times(emit.over(band, 2), emit.over(emit.times(shares, 5), 13))
+        first = emit.modulo(emit.plus(mine, moved), shares)
 
         def place(turn: SSAValue) -> SSAValue:
             forth = emit.compare("eq", emit.bit_and(emit.plus(turn, band), 1), 0)
