@@ -61,6 +61,8 @@ class Counting(Thread):
             return partial(Counting.complete, left=int(name.removeprefix("wgmma_wait_")))
         if name.startswith("tma_load"):
             return Counting.load
+        if name.startswith(("load_shared", "ldmatrix")):
+            return Counting.read
         if name in _OWN:
             return _OWN[name]
         return super().does(name) if name.startswith(_REAL) else lambda *_: 0
@@ -80,16 +82,26 @@ class Counting(Thread):
         self.watched.boxes[range(address, address + size)] = barrier, self.free
         self.cta.barriers[barrier].complete(self.number, size)
 
+    def read(self, *operands: Any) -> int:
+        self._awaited(operands[-1])
+        return 0
+
+    def _awaited(self, address: int) -> int | None:
+        """The barrier that frees the stage that lies there, if TMA fills it and this thread may release it."""
+        stage = self.watched.stage_at(address)
+        if stage is None or self.number % _WARP or self.number >= _WARPGROUP:
+            return None
+        filled, free = stage
+        assert self.had[filled] > self.released[free], "a thread reads what is not awaited, or released"
+        return free
+
     def multiply(self, acc: tuple[list[Any], int], *operands: Any, staged: bool) -> None:
         registers, start = acc
         registers[start:] = [0.0] * (len(registers) - start)
         for descriptor in operands[:2] if staged else operands[4:5]:
-            stage = self.watched.stage_at((descriptor & 0x3FFF) << 4)  # PTX ISA, matrix descriptor: bits 0 to 13
-            if stage is None or self.number % _WARP or self.number >= _WARPGROUP:
-                continue
-            filled, free = stage
-            assert self.had[filled] > self.released[free], "an MMA reads what is not awaited, or released"
-            self.groups[-1].add(free)
+            free = self._awaited((descriptor & 0x3FFF) << 4)  # PTX ISA, matrix descriptor: bits 0 to 13
+            if free is not None:
+                self.groups[-1].add(free)
 
     def commit(self) -> None:
         self.groups.append(set())
