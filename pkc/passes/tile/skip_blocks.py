@@ -13,7 +13,7 @@ from pkc.dialect.coordinates import BlockOp, BlockPositionOp, FirstVisitedOp, Vi
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
-from pkc.passes.analysis.dependence import first_iteration
+from pkc.passes.analysis.dependence import first_iteration, sources
 from pkc.passes.analysis.intervals import Formula, Linear, condition_of, formula_ops
 from pkc.passes.analysis.unchanged import is_unchanged
 from pkc.passes.build import before, constant, defined_in, is_constant
@@ -74,9 +74,14 @@ def _narrow(loop: scf.ForOp) -> None:
                 found.leave_out(op)
             break
         else:
-            if any(_varies(loop, formula) for formula in (condition.never, condition.always)):
+            formulas = condition.never, condition.always
+            if any(_varies(loop, formula) for formula in formulas):
                 reason = "it is not sure that they change nothing"
-                missed(SkipBlocks.name, op, f"blocks that are masked as a whole are visited: {reason}")
+            elif any(_goes_astray(loop, formula) for formula in formulas):
+                reason = "the mask does not go from block to block in equal steps"
+            else:
+                continue
+            missed(SkipBlocks.name, op, f"blocks that are masked as a whole are visited: {reason}")
 
 
 class _Form(NamedTuple):
@@ -153,6 +158,12 @@ def _range(loop: scf.ForOp, numbers: tuple[Linear, ...]) -> _Range | None:
 
 def _varies(loop: scf.ForOp, formula: Formula) -> bool:
     return any(form.factor for numbers in formula for number in numbers if (form := _affine(loop, number)) is not None)
+
+
+def _goes_astray(loop: scf.ForOp, formula: Formula) -> bool:
+    """Whether a number follows the loop's variable in a way that nothing is known of."""
+    unknown = [number for numbers in formula for number in numbers if _affine(loop, number) is None]
+    return any(loop.body.block.args[0] in sources(number.terms) for number in unknown)
 
 
 def _affine(loop: scf.ForOp, number: Linear) -> _Form | None:
