@@ -94,6 +94,7 @@ CONSTANTS: dict[str, dict[str, Number]] = {
 }
 """Those that small instances need, or that save time."""
 ONE_COMM_SM = {
+    "ag_gemm_fp8_blocks": {"M": 500, "N": 40, "K": 1800, "G": 15, "H": 1},
     "ag_gemm": {"M": 200, "N": 269, "K": 600},
     "ring_attention": {"B": 2, "H": 2, "S": 600},
     "grouped_ring_attention": {"B": 2, "H": 2, "G": 2, "S": 600},
@@ -102,9 +103,9 @@ ONE_COMM_SM = {
     "ulysses_attention": {"B": 2, "H": 4, "S": 450},
 }
 """For one SM that only communicates: it fetches more tiles than it defers signals, so that some are sent on its way."""
-STRADDLING = MATRICES | {"M": 690}
-"""With `straddle`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
-tiles."""
+STRADDLING = {"": MATRICES | {"M": 690}, "gemm_rs_fp8_blocks": SIZES["gemm_rs_fp8_blocks"] | {"M": 1400}}
+"""With `straddle`, of an example or of those that have no sizes of their own: early and late rows of a rank, those
+that communicators add up and those of consumers, overlap two tiles."""
 OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "one_comm_sm", "straddle", "zigzag", "packets")
 """The values of `overlap`; then operands that are pushed instead of fetched, one SM that only communicates, blocks that
 straddle shards, causal masks over shards in zigzag order, of which ranks fetch what their tasks visit, and tiles that
@@ -201,9 +202,8 @@ def _instance(compiled: Compiled, meaning: Baseline) -> Instance:
 def _meanings(path: Path, overlap: str) -> tuple[Baseline, ...]:
     tile = load(path, constants=constants_of(path.stem, overlap))
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    given = (SIZES | ONE_COMM_SM if overlap == "one_comm_sm" else SIZES).get(
-        path.stem, STRADDLING if overlap == "straddle" else MATRICES
-    )
+    special = ONE_COMM_SM if overlap == "one_comm_sm" else STRADDLING if overlap == "straddle" else {}
+    given = (SIZES | special).get(path.stem, special.get("", MATRICES))
     small = baseline_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
     larger = [given, *OTHERS.get(path.stem, ())]
     dims = [{dim: size for dim, size in sizes.items() if dim in used} for sizes in larger]
