@@ -271,7 +271,7 @@ class _Tally:
 
     def __init__(self, kind: str, numbers: Sequence[int]) -> None:
         self._kind, self._left, self._cases = kind, list(numbers), len(numbers)
-        self._ran, self.wrong, self._lock = 0, 0, threading.Lock()
+        self.wrong, self._lock = 0, threading.Lock()
         self._started = self._told = time.perf_counter()
         self._last = ""
         """The name of the case up to which all have run."""
@@ -281,18 +281,18 @@ class _Tally:
             if number == self._left[0]:
                 self._last = CASES[number].name
             self._left.remove(number)
-            self._ran += 1
             self.wrong += not right
             if not right or self._cases == 1:
                 self._print(f"{CASES[number].name:34} {'' if right else 'WRONG: '}{text}")
             elif time.perf_counter() - self._told > TELL:
                 self._told = time.perf_counter()
-                ran = f"{self._ran} of {self._cases} cases ran, {self.wrong} wrong, all up to {self._last!r}"
-                self._print(f"{ran}, {self._told - self._started:.0f} s")
+                ran = f"{self._cases - len(self._left)} of {self._cases} cases ran, {self.wrong} wrong"
+                self._print(f"{ran}, all up to {self._last!r}, {self._told - self._started:.0f} s")
 
     def end(self) -> None:
         passed = time.perf_counter() - self._started
-        self._print(f"{self._ran - self.wrong} of {self._cases} cases are right, {passed:.0f} s")
+        right = self._cases - len(self._left) - self.wrong
+        self._print(f"{right} of {self._cases} cases are right, {passed:.0f} s")
 
     def _print(self, text: str) -> None:
         print(f"{self._kind:16} {text}", flush=True)
@@ -329,8 +329,7 @@ def groups_of(ranks: int, gpus: int) -> list[str | None]:
     """Disjoint groups of as many GPUs as there are ranks, for `run_ranks`; `gpus` are visible."""
     if gpus < 2 * ranks:
         return [None]
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    names = visible.split(",") if visible else [str(number) for number in range(gpus)]
+    names = present.names(gpus)
     return [",".join(names[first : first + ranks]) for first in range(0, gpus - ranks + 1, ranks)]
 
 

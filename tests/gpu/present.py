@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from pkc.diagnostics import PkcError
@@ -22,3 +23,9 @@ def gpus(wanted: int | None = None) -> int:
         print(f"{wanted} GPUs are needed; there are {found}", file=sys.stderr, flush=True)
         raise SystemExit(MISSING)
     return wanted or found
+
+
+def names(count: int) -> list[str]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs that this process sees, which are at least so many."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return visible.split(",") if visible else [str(number) for number in range(count)]

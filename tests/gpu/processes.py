@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pkc.bench.record import commit
+from tests.gpu import present
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,9 +28,7 @@ def run(script: str, arguments: Sequence[str], ranks: int, limit: float, *, torc
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     command += [script] if script.endswith(".py") else ["-m", script]
     environment = dict(os.environ)
-    visible = environment.get("CUDA_VISIBLE_DEVICES", "")
-    known = visible.split(",") if visible else [str(device) for device in range(ranks)]
-    environment["CUDA_VISIBLE_DEVICES"] = ",".join(known[:ranks])
+    environment["CUDA_VISIBLE_DEVICES"] = ",".join(present.names(ranks)[:ranks])
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
         environment.pop(name, None)
     process = subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment)

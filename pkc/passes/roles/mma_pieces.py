@@ -13,6 +13,7 @@ from pkc.dialect.tile import (
     MmaOp,
     TransposeOp,
     chain_of,
+    chain_with,
     in_flight,
     pieces_of,
     reads_registers,
@@ -71,10 +72,7 @@ def _chain_of_users(mma: MmaOp) -> list[Operation]:
     numbers = {chain_of(user) for user in users}
     if len(numbers) != 1 or None in numbers or any(user.parent is not mma.parent for user in users):
         return []
-    (number,) = numbers
-    block = mma.parent
-    assert block is not None
-    chain = [op for op in block.ops if chain_of(op) == number]
+    chain = chain_with(users[0])
     kinds = {tile_type(op.results[0]).shape for op in chain if is_elementwise(op)}
     return chain if kinds == {tile_type(mma.result).shape} and not any(map(takes, chain)) else []
 
