@@ -187,9 +187,9 @@ class WarpRole:
         self.reading: dict[Stage, tuple[Operation, int]] = {}
         """The stages that asynchronous stores may still read: the store, and the number of its group."""
         self.mmas: list[tuple[Operation, Collection[Stage]]] = []
+        """The MMAs in flight, the oldest first, and the stages that they read."""
         self.pieces: dict[Operation, Collection[Stage]] = {}
         """MMAs in pieces, of which some are issued later, with the stages that they read."""
-        """The MMAs in flight, the oldest first, and the stages that they read."""
         self.on_stream = on_stream
         self._explicit = explicit
         self._near: Clock | None = None
