@@ -9,6 +9,41 @@ _SCATTERS, _ENTRIES = "passes/tile/order_scatters.py", "passes/entries.py"
 
 LATELY = (
     Mistake(
+        "tensors in place of what other ranks reach",
+        "passes/roles/guard_launches.py",
+        "array not in far | copied",
+        "array not in copied",
+        "passes/guard_launches.mlir",
+    ),
+    Mistake(
+        "tensors in place of what copy engines copy",
+        "passes/roles/guard_launches.py",
+        "array not in far | copied",
+        "array not in far",
+        "passes/guard_launches.mlir",
+    ),
+    Mistake(
+        "a tensor in place of a shard is told as it lies",
+        "runtime/forms.py",
+        "[[(at, shift - on[at]) for at, shift in ranks] for ranks in each]",
+        "[[(at, shift) for at, shift in ranks] for ranks in each]",
+        "runtime/test_forms.py",
+    ),
+    Mistake(
+        "tensors are bound before machine code is known, and not looked at again",
+        "runtime/launch.py",
+        "            if array.name in bound.own:",
+        "            if False:",
+        "calls/test_refused.py",
+    ),
+    Mistake(
+        "a plan moves to a tensor that lies too low",
+        "runtime/plans.py",
+        "            if pointers[number] < least:",
+        "            if False:",
+        "runtime/test_launch.py",
+    ),
+    Mistake(
         "rows of other ranks in clusters",
         _CLUSTERS,
         "if kernel.roles or not all(isinstance(kind, PrivateType) for kind in arrays):",

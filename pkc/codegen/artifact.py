@@ -31,6 +31,8 @@ class ArrayParameter:
     `scratch` array is allocated by the runtime, any other is given by the caller. `shard` is the dimension that is
     sharded over the ranks, ceil(extent / ranks) positions each; `zigzag` says in which order (`pkc/dialect/blocks.py`).
     `written` is known above the machine level. Of `packets` each element takes twice its bytes, zero when allocated.
+    What is `local` no other rank reaches, whatever its layout, as is known from the roles level on: it may lie outside
+    of the symmetric heap.
     """
 
     name: str
@@ -42,6 +44,7 @@ class ArrayParameter:
     zigzag: bool = False
     written: bool = False
     packets: bool = False
+    local: bool = False
 
 
 @dataclass(frozen=True)

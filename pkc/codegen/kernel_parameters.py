@@ -49,8 +49,8 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
         return ArrayParameter(name, dtype, kind.dimensions, "private", None, scratch, written=written)
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
-    packets = kernel.has_packets(arg)
-    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, scratch, kind.zigzag, written, packets)
+    marks = kernel.has_packets(arg), kernel.is_local(arg)
+    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, scratch, kind.zigzag, written, *marks)
 
 
 def _writes(op: Operation) -> bool:

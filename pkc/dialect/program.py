@@ -46,6 +46,9 @@ KEPT = "pk.kept"
 """Argument attribute: scratch memory that other ranks write before its rank has entered a launch, so that it is of
 this kernel alone between launches too."""
 
+LOCAL = "pk.local"
+"""Argument attribute: no other rank reaches the array, so that it may lie anywhere in the memory of its rank."""
+
 PACKETS = "pk.packets"
 """Argument attribute: of scratch memory, each element is stored with the epoch in one piece of twice its bytes, a
 packet, and a load waits until the packets of its launch are there; of signals, they travel in such packets, so that no
@@ -170,6 +173,9 @@ class KernelOp(Walked, IRDLOperation):
 
     def is_kept(self, arg: BlockArgument) -> bool:
         return KEPT in self.arg_attrs.data[arg.index].data
+
+    def is_local(self, arg: BlockArgument) -> bool:
+        return LOCAL in self.arg_attrs.data[arg.index].data
 
     def has_packets(self, arg: SSAValue) -> bool:
         return isinstance(arg, BlockArgument) and PACKETS in self.arg_attrs.data[arg.index].data

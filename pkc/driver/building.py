@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from pkc import cache
 from pkc.codegen import stored
@@ -10,6 +11,8 @@ from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.kernel_parameters import interface_of
 from pkc.codegen.nvrtc import release
+from pkc.dialect.arrays import is_pgl
+from pkc.dialect.types import Layout
 from pkc.driver import kept
 from pkc.driver.autoschedule import autoschedule, sets_tiles
 from pkc.driver.compiler import compile_program, say_divisors
@@ -19,6 +22,7 @@ from pkc.driver.lengths import Lengths
 from pkc.driver.outlines import Outline, Warned
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
+from pkc.passes.roles.remote_accesses import Sum, reached
 from pkc.passes.run import print_ir
 
 
@@ -28,8 +32,14 @@ def outlined(
     """The outline of the only kernel of a program, compiled to the tile level. Raises `PkcError`."""
     compiled = compile_program(program, constants=constants, schedule=schedule, target=target)
     kernel = compiled.kernel
+    interface = interface_of(kernel)
+    # Owners add up sums over ranks as a rule; what machine code does otherwise is refused when it is there.
+    far = {array for op, array in reached(kernel) if not (isinstance(op, Sum) and is_pgl(array, Layout.Shard))}
+    names = {kernel.argument_name(array) for array in far}
+    arrays = (replace(each, local=each.layout != "private" and each.name not in names) for each in interface.arrays)
+    interface = replace(interface, arrays=tuple(arrays))
     warnings = (Warned(str(found), found.span.source.name, found.span.line) for found in compiled.warnings)
-    return Outline(interface_of(kernel), sets_tiles(kernel), lengths_of([kernel]), tuple(warnings))
+    return Outline(interface, sets_tiles(kernel), lengths_of([kernel]), tuple(warnings))
 
 
 def chosen(

@@ -31,13 +31,14 @@ class NotSymmetric(Diagnostic):
 
 
 class RankArrays(Diagnostic):
-    """A private array is not given once for each rank that this process drives."""
+    """An array that no other rank reaches is not given once for each rank that this process drives."""
 
     code = "PK842"
-    title = "`{array}` of `{kernel}` is private to each rank: {found} for {ranks} ranks"
+    title = "`{array}` of `{kernel}` is {lies}: {found} for {ranks} ranks"
     help = "pass a list with one tensor for each rank of this process"
     kernel: str
     array: str
+    lies: str
     found: str
     ranks: int
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from pkc.codegen.artifact import ArrayParameter, Interface
 from pkc.diagnostics import PkcError, listing
+from pkc.dialect.blocks import shard_length
 from pkc.dialect.words import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import argument_errors as errors
@@ -33,13 +34,14 @@ Span: TypeAlias = tuple[int, int]
 class Bound:
     """Arguments that fit: dimensions by name (with `ranks`), scalars, and addresses by array.
 
-    `heap` has offsets in the symmetric heap, `private` addresses for each rank of this process.
+    `heap` has offsets in the symmetric heap, `own` for each rank of this process the address that its kernel is told:
+    of a private array its own, of a tensor in place of another array where it would begin on rank 0.
     """
 
     dims: dict[str, int]
     scalars: dict[str, int | float]
     heap: dict[str, int]
-    private: dict[str, tuple[int, ...]]
+    own: dict[str, tuple[int, ...]]
     spans: Sequence[Sequence[Span]] = ()
     """The memory of the arrays in the order of the arguments, for each rank of this process."""
 
@@ -89,9 +91,26 @@ def _fingerprint(value: Any, pointers: list[int]) -> object:
     return id(value)
 
 
+def takes_tensors(parameter: ArrayParameter, value: Any) -> bool:
+    """Whether what is passed for an array that is not private is a tensor, or one for each rank of this process."""
+    return parameter.layout != "private" and parameter.local and not isinstance(value, Array)
+
+
 def bind(interface: Interface, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
     """Check the arguments of a launch by name, and the settings of dimensions. Raises `PkcError`."""
     return _Binder(interface, mesh).bind(arguments, settings)
+
+
+def reached(interface: Interface, parameter: ArrayParameter) -> errors.NotSymmetric:
+    """Why an array cannot be a tensor."""
+    return _not_symmetric(interface, parameter, "is reached by other ranks: it must be an array of the mesh")
+
+
+def _not_symmetric(interface: Interface, parameter: ArrayParameter, problem: str) -> errors.NotSymmetric:
+    shape = f"({', '.join(map(str, parameter.dims))}{',' * (len(parameter.dims) == 1)})"
+    shard = "" if parameter.shard is None else f", {parameter.shard}{', zigzag=True' * parameter.zigzag}"
+    wanted = (shape, parameter.dtype, parameter.layout, shard)
+    return errors.NotSymmetric(NOWHERE, interface.name, parameter.name, problem, *wanted)
 
 
 class _Binder:
@@ -107,12 +126,18 @@ class _Binder:
         for dim, value in settings.items():
             self._set(dim, value, "", 0)
         heap: dict[str, int] = {}
-        private: dict[str, tuple[int, ...]] = {}
-        for parameter in self._interface.passed:
+        own: dict[str, tuple[int, ...]] = {}
+        by_tensors = {each.name for each in self._interface.passed if takes_tensors(each, arguments[each.name])}
+        # A tensor shows its shard alone: other arguments may tell how long the whole is.
+        for parameter in sorted(self._interface.passed, key=lambda each: each.name in by_tensors):
             value = arguments[parameter.name]
             if parameter.layout == "private":
                 views = list(self._private(parameter, value))
-                private[parameter.name] = tuple(view.address for view in views)
+                own[parameter.name] = tuple(view.address for view in views)
+            elif parameter.name in by_tensors:
+                views = list(self._shards(parameter, value))
+                on = zip(self._mesh.local, views, strict=True)
+                own[parameter.name] = tuple(self._told(parameter, view, rank) for rank, view in on)
             else:
                 array = self._symmetric(parameter, value)
                 heap[parameter.name] = array.offset
@@ -123,7 +148,7 @@ class _Binder:
             [found for name in arguments for parameter, found in taken.items() if parameter.name == name]
             for taken in self._taken.values()
         ]
-        return Bound(self._dims(), scalar_values, heap, private, spans)
+        return Bound(self._dims(), scalar_values, heap, own, spans)
 
     def _check_apart(self, parameter: ArrayParameter, views: Sequence[View]) -> None:
         """Refuse memory that another argument has too, if the kernel writes one of them."""
@@ -148,7 +173,7 @@ class _Binder:
 
     def _symmetric(self, parameter: ArrayParameter, value: Any) -> Array:
         if not isinstance(value, Array):
-            raise self._not_symmetric(parameter, "is reached by other ranks: it must be an array of the mesh")
+            raise PkcError(reached(self._interface, parameter))
         value.check()
         if value.heap is not self._mesh.heap:
             raise self._not_symmetric(parameter, "is an array of another mesh")
@@ -159,10 +184,7 @@ class _Binder:
         return value
 
     def _not_symmetric(self, parameter: ArrayParameter, problem: str) -> PkcError:
-        shape = f"({', '.join(map(str, parameter.dims))}{',' * (len(parameter.dims) == 1)})"
-        shard = "" if parameter.shard is None else f", {parameter.shard}{', zigzag=True' * parameter.zigzag}"
-        wanted = (shape, parameter.dtype, parameter.layout, shard)
-        return PkcError(errors.NotSymmetric(NOWHERE, self._kernel, parameter.name, problem, *wanted))
+        return PkcError(_not_symmetric(self._interface, parameter, problem))
 
     def _private(self, parameter: ArrayParameter, value: Any) -> Iterator[View]:
         ranks = self._mesh.local
@@ -176,18 +198,57 @@ class _Binder:
             self._check_memory(parameter, view, rank)
             yield view
 
+    def _shards(self, parameter: ArrayParameter, value: Any) -> Iterator[View]:
+        """The memory of an array that no other rank reaches: a tensor of the longest shard's shape on each rank."""
+        for rank, item in zip(self._mesh.local, self._items(parameter, value), strict=True):
+            view = _view(item)
+            if view is None:
+                raise self._not_symmetric(parameter, "is neither an array of the mesh nor a tensor")
+            self._check_type(parameter, view.dtype)
+            self._check_shard(parameter, view, rank)
+            self._check_memory(parameter, view, rank)
+            yield view
+
+    def _told(self, parameter: ArrayParameter, view: View, rank: Rank) -> int:
+        """Where an array would begin on rank 0 that begins at a tensor on another rank."""
+        address = view.address - rank.rank * self._mesh.heap.stride
+        if address < 0:
+            raise self._not_symmetric(
+                parameter, f"begins at {view.address:#x} on rank {rank.rank}, too low for a tensor"
+            )
+        return address
+
+    def _check_shard(self, parameter: ArrayParameter, view: View, rank: Rank) -> None:
+        """Compare a tensor with the memory of a shard; a length that nothing else tells is that of equal shards."""
+        ranks, axis, shape = self._mesh.ranks, parameter.shard, list(view.shape)
+        if axis is None or len(shape) != len(parameter.dims):
+            self._shape(parameter, view.shape, rank)
+            return
+        dim = parameter.dims[axis]
+        whole = self._found[dim][0] if dim in self._found else dim
+        if isinstance(whole, str):
+            shape[axis] *= ranks
+        elif shape[axis] == shard_length(whole, ranks):
+            shape[axis] = whole
+        else:
+            shown = (*shape[:axis], shard_length(whole, ranks), *shape[axis + 1 :])
+            texts = [f"[{', '.join(map(str, each))}]" for each in (view.shape, shown)]
+            raise PkcError(errors.ArgumentShape(NOWHERE, self._kernel, parameter.name, rank.rank, *texts))
+        self._shape(parameter, tuple(shape), rank)
+
     def _items(self, parameter: ArrayParameter, value: Any) -> Sequence[Any]:
         """One item for each rank of this process."""
         count = len(self._mesh.local)
+        lies = "private to each rank" if parameter.layout == "private" else "reached by its own rank alone"
         if isinstance(value, Array):
             if value.heap is self._mesh.heap and value.layout != "shard":
                 return [value] * count
             found = "a sharded array" if value.layout == "shard" else "an array of another mesh"
-            raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, count))
+            raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, lies, found, count))
         items: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
         if len(items) != count:
             found = f"{len(items)} array{'s' * (len(items) != 1)}"
-            raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, count))
+            raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, lies, found, count))
         return items
 
     def _check_type(self, parameter: ArrayParameter, found: str) -> None:

@@ -45,7 +45,8 @@ class Form:
             like.number(first)
             first += len(like.places)
         self._known: dict[str | int, int] = {RANKS: mesh.ranks, **{dim: int(size) for dim, size in settings.items()}}
-        self._heap = [array.name for array in interface.passed if array.layout != "private"]
+        lent = {like.name for like in self._arrays if like.own}
+        self._heap = [array.name for array in interface.passed if array.name not in lent]
         """In the order of `bind`, as processes compare what they launch, in whatever order each names its arguments."""
         self._known |= {dim: dim for like in self._arrays for dim in like.dims if isinstance(dim, int)}
         pairs = ((a, b) for b in range(len(self._arrays)) for a in range(b))
@@ -66,7 +67,7 @@ class Form:
             scalars[name] = value
         # `list[Span]()` takes several times as long as `[]`.
         spans: list[list[Span]] = [[] for _ in range(self._count)]
-        private: dict[str, tuple[int, ...]] = {}
+        own: dict[str, tuple[int, ...]] = {}
         dims, heap = self._known.copy(), dict.fromkeys(self._heap, 0)
         for like in self._arrays:
             size = like.bytes(given[like.at], dims)
@@ -77,8 +78,10 @@ class Form:
                 address = pointers[number] + shift
                 addresses.append(address)
                 spans[rank].append((address + apart, size))
-            if like.private:
-                private[like.name] = tuple(addresses)
+            if like.own:
+                if min(addresses) < 0:
+                    return None
+                own[like.name] = tuple(addresses)
             else:
                 heap[like.name] = addresses[0] - self._base
         for taken in spans:
@@ -86,7 +89,7 @@ class Form:
                 (one, length), (two, other) = taken[a], taken[b]
                 if one < two + other and two < one + length:
                     return None
-        return Bound({dim: dims[dim] for dim in self._dims}, scalars, heap, private, spans)
+        return Bound({dim: dims[dim] for dim in self._dims}, scalars, heap, own, spans)
 
 
 class _Like:
@@ -94,7 +97,7 @@ class _Like:
 
     def __init__(self, at: int, parameter: ArrayParameter, given: Any, mesh: Mesh) -> None:
         self.at, self.name, self.dims = at, parameter.name, parameter.dims
-        self.written, self.private = parameter.written, parameter.layout == "private"
+        self.written, private = parameter.written, parameter.layout == "private"
         self._size, self._ranks = ELEMENTS[parameter.dtype].bytes, mesh.ranks
         self._listed = isinstance(given, tuple) and isinstance(given[0], tuple | Kind)
         items: Sequence[Any] = self._in(given)
@@ -102,15 +105,21 @@ class _Like:
         self._shard = parameter.shard
         self._uneven = self._listed and any(type(item) is Kind and item.shard is not None for item in items)
         """Whether the memory of some rank has another shape than its array."""
+        lent = not private and not any(alike for alike, _ in self._items)
+        self.own = private or lent
+        """Whether each rank is told an address of its own."""
+        self._lent_shard = self._shard if lent else None
         on = [rank.rank * mesh.heap.stride for rank in mesh.local]
-        self._apart = [0] * len(on) if self.private else on
-        """How far behind what the kernel is told a rank's memory is: of what others reach, it is told rank 0's."""
-        shifts = on if self.private else [0] * len(on)
+        self._apart = [0] * len(on) if private else on
+        """How far behind what the kernel is told a rank's memory is: of all but private arrays, it is told rank 0's."""
+        shifts = on if private else [0] * len(on)
         if self._listed:
             local = enumerate(zip(mesh.local, items, strict=True))
             each = [[(at, rank.rank * item.heap.stride if type(item) is Kind else 0)] for at, (rank, item) in local]
         else:
             each = [list(enumerate(shifts if self._items[0][0] else [0]))]
+        if lent:
+            each = [[(at, shift - on[at]) for at, shift in ranks] for ranks in each]
         self.places: Sequence[Place] = [(self.name, ranks) for ranks in each]
         self.where: list[tuple[int, int, int, int]] = []
         """Of each rank the number of its pointer, its position, what is added, and how far behind its memory is."""
@@ -143,6 +152,12 @@ class _Like:
             extent = shape[axis]
             if (strides is not None and strides[axis] * self._size != count) or not 1 <= extent <= LONGEST:
                 return None
+            if axis == self._lent_shard:
+                # Without a whole length to compare it with, it is left to the checks.
+                if shard_length(dims.get(names[axis], 0), self._ranks) != extent:
+                    return None
+                count *= extent
+                continue
             if dims.setdefault(names[axis], extent) != extent:
                 return None
             count *= extent if axis != self._shard else shard_length(extent, self._ranks)

@@ -11,7 +11,7 @@ from pkc.codegen.artifact import Artifact, Waits
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.words import RANKS
 from pkc.location import NOWHERE
-from pkc.runtime.arguments import Bound, bind, fingerprints
+from pkc.runtime.arguments import Bound, bind, fingerprints, reached
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
 from pkc.runtime.enqueue import Action, Call, Placer, calls, kinds, side_by_side
@@ -56,6 +56,8 @@ class LoadedKernel:
         arrays = {array.name: array for array in artifact.arrays}
         self._struct = StructOf(artifact.fields, arrays, mesh.ranks, mesh.heap.stride)
         self._interface = artifact.interface
+        self._far = [array for array in self._interface.passed if not (array.local or array.layout == "private")]
+        """What other ranks reach."""
         private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
         self._private_scratch = [array.name for array in private]
         self.memory = KernelMemory(artifact, mesh, self.grid)
@@ -135,6 +137,9 @@ class LoadedKernel:
 
     def _prepared(self, bound: Bound, form: Form, pointers: list[int], stream: int) -> Plan:
         mesh = self.mesh
+        for array in self._far:
+            if array.name in bound.own:  # it was bound before machine code was known
+                raise PkcError(reached(self._interface, array))
         new = None if mesh.group is None else self._agree(bound, mesh.group)
         dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
         memory = self.memory.known(dims)
@@ -266,7 +271,7 @@ class LoadedKernel:
         addresses = {name: heap.address(0, offset) for name, offset in (*bound.heap.items(), *memory.offsets.items())}
         scalars, alarm = bound.scalars, mesh.alarm.address
         for at, rank in enumerate(mesh.local):
-            own = {name: given[at] for name, given in bound.private.items()}
+            own = {name: given[at] for name, given in bound.own.items()}
             own |= {name: heap.address(rank.rank, memory.offsets[name]) for name in self._private_scratch}
             epochs = heap.address(rank.rank, memory.epochs)
             values = Values(rank.rank, heap.stride, epochs, alarm, dims, scalars, {**addresses, **own})

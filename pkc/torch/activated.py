@@ -138,7 +138,7 @@ class GatherActivated:
         key = ("activated", activation, transposed, biased, kept, a.dtype, *sizes)
         if key not in place.sizes:
             kernel = kernels.gather_activated(dtype, activation, transposed=transposed, biased=biased, kept=kept)
-            array = place.array(sizes[:2], a.dtype, "shard", 0)
+            array = partial(place.array, sizes[:2], a.dtype, "shard", 0)
             place.sizes[key] = fused.Sizes(place, kernel, "A", array, sizes)
         self._sizes: fused.Sizes = place.sizes[key]
         count = len(rights)
@@ -150,9 +150,9 @@ class GatherActivated:
         matrix = self._form.of(a)
         out = matrix.new_empty(self._shape)
         products = [matrix.new_empty(self._shape) for _ in rights] if self._kept else []
-        self._sizes.shared.copy_(matrix)
         taken = [right.of(given) for right, given in zip(self._rights, rights, strict=True)]
-        self._launch(*taken, *(fused.aligned(bias.contiguous()) for bias in biases), out, *products)
+        given = self._sizes.given(matrix)
+        self._launch(*taken, *(fused.aligned(bias.contiguous()) for bias in biases), out, *products, *given)
         back = self._whole_form.back
         whole = back(self._sizes.gathered(matrix)) if self._returns else None
         return back(out), whole, [back(product) for product in products]

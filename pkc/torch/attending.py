@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pkc.runtime.arrays import Array
@@ -156,18 +156,18 @@ class RingAttention:
     def __init__(self, q: Any, k: Any, group: str, *, causal: bool, scale: float, zigzag: bool) -> None:
         ring = _Ring(q, k, group, causal=causal, scale=scale, zigzag=zigzag)
         if ring.key not in ring.place.sizes:
-            shapes = {"Q": q.shape, "K": k.shape, "V": k.shape, "O": q.shape}
-            arrays = {name: ring.array(shape) for name, shape in shapes.items()}
-            arrays["L"] = ring.array(q.shape[:-1], torch.float32)
-            launch = ring.launch("grouped_ring_attention", arrays, ring.groups)
+            arrays = {name: ring.array(k.shape) for name in ("K", "V")}
+            launch = ring.launch("grouped_ring_attention", "QOL", arrays, ring.groups)
             ring.place.sizes[ring.key] = launch, {name: array.tensor() for name, array in arrays.items()}
         self._launch, self._shards = ring.place.sizes[ring.key]
 
     def __call__(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
-        for name, tensor in (("Q", q), ("K", k), ("V", v)):
+        for name, tensor in (("K", k), ("V", v)):
             self._shards[name].copy_(tensor)
-        self._launch()
-        return tuple(self._shards[name].clone(memory_format=torch.contiguous_format) for name in ("O", "L"))
+        q = as_kernels_read(q)
+        out, sums = torch.empty_like(q), q.new_empty(q.shape[:-1], dtype=torch.float32)
+        self._launch(q, out, sums)
+        return out, sums
 
 
 class RingBackward:
@@ -183,37 +183,39 @@ class RingBackward:
         self._shape, self._each = k.shape, ring.each
         key = BACKWARD, *ring.key
         if key not in ring.place.sizes:
-            names = {"Q": q.shape, "dO": q.shape, "dQ": q.shape, "dK": q.shape, "dV": q.shape}
-            arrays = {name: ring.array(shape) for name, shape in (names | {"K": k.shape, "V": k.shape}).items()}
+            arrays = {name: ring.array(shape) for name, shape in (("Q", q.shape), ("dO", q.shape))}
+            arrays |= {name: ring.array(k.shape) for name in ("K", "V")}
             arrays |= {name: ring.array(q.shape[:-1], torch.float32) for name in ("L", "delta")}
-            heads = {name: ring.array(q.shape) for name in ("K", "V")} if ring.each > 1 else {}
-            both = {name: arrays[name] for name in ("Q", "K", "V", "dO", "L", "delta")}
-            rows, keys = ({name: arrays[name] for name in some} for some in (("dQ",), ("dK", "dV")))
+            keys, rows = ({name: arrays[name] for name in some} for some in (("K", "V"), ("Q", "dO", "L", "delta")))
             fetched = _fetched(q.shape[-1], causal=causal)
-            of_rows = ring.launch("ring_attention_dq", both | rows, ring.groups | ring.keys, fetched)
-            of_keys = ring.launch("ring_attention_dkdv", both | heads | keys, ring.keys, _BY_ALL)
-            shards, more = ({name: one.tensor() for name, one in some.items()} for some in (arrays, heads))
-            ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards, more
-        self._delta, self._of_rows, self._of_keys, self._shards, self._heads = ring.place.sizes[key]
+            of_rows = ring.launch("ring_attention_dq", ("dQ",), keys | rows, ring.groups | ring.keys, fetched)
+            of_keys = ring.launch("ring_attention_dkdv", ("K", "V", "dK", "dV"), rows, ring.keys, _BY_ALL)
+            shards = {name: one.tensor() for name, one in arrays.items()}
+            ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards
+        self._delta, self._of_rows, self._of_keys, self._shards = ring.place.sizes[key]
 
     def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
         shards = self._shards
         for name, tensor in (("dO", grad), ("Q", q), ("K", k), ("V", v), ("L", logs)):
             shards[name].copy_(tensor)
-        for name, shard in self._heads.items():
-            shard.view(*self._shape[:2], self._each, *self._shape[2:]).copy_(shards[name][:, :, None])
         self._delta(shards["dO"], as_kernels_read(out), shards["delta"])
-        self._of_rows()
-        self._of_keys()
-        found = shards["dQ"].clone(memory_format=torch.contiguous_format)
-        return found, *(self._of_heads(shards[name]) for name in ("dK", "dV"))
+        found = torch.empty_like(q, memory_format=torch.contiguous_format)
+        self._of_rows(found)
+        keys = [self._for_heads(shards[name]) for name in ("K", "V")]
+        of_keys = [torch.empty_like(each) for each in keys]
+        self._of_keys(*keys, *of_keys)
+        return found, *map(self._of_heads, of_keys)
 
-    def _of_heads(self, shard: Any) -> Any:
+    def _for_heads(self, keys: Any) -> Any:
+        """K or V with as many heads as Q."""
+        return keys if self._each == 1 else keys.repeat_interleave(self._each, 1)
+
+    def _of_heads(self, found: Any) -> Any:
         """The gradient of heads of K or V, of which each serves several of Q."""
         if self._each == 1:
-            return shard.clone(memory_format=torch.contiguous_format)
-        each = shard.view(*self._shape[:2], self._each, *self._shape[2:])
-        return each.sum(2, dtype=torch.float32).to(shard.dtype)
+            return found
+        each = found.view(*self._shape[:2], self._each, *self._shape[2:])
+        return each.sum(2, dtype=torch.float32).to(found.dtype)
 
 
 class _Ring:
@@ -243,15 +245,16 @@ class _Ring:
     def launch(
         self,
         example: str,
+        tensors: Sequence[str],
         arrays: Mapping[str, Array],
         dims: Mapping[str, int],
         schedule: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Launches of an example on its arrays, whose dimensions are those of Q and `dims`."""
+        """Launches of an example on its arrays, whose dimensions are those of Q and `dims`, and on `tensors`."""
         constants = self._constants | ({"group": self.each} if "G" in dims else {})
         program = kernels.example(example, kernels.type_name(self._dtype))
         kernel = loaded(self.place, program, {**self._dims, **dims}, constants, schedule)
-        return Launch(kernel, (), {**arrays, "scale": self._scale})
+        return Launch(kernel, tensors, {**arrays, "scale": self._scale})
 
 
 def _delta(q: Any) -> Launch:

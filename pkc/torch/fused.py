@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pkc.kernels import Kernel
 from pkc.runtime.arrays import Array, View, row_major
+from pkc.runtime.element import element_name
 from pkc.runtime.launch import runs_on
 from pkc.runtime.torch import tensor
 from pkc.targets import DEFAULT, code_of
 from pkc.torch import kernels
 from pkc.torch.groups import Place, place_of
-from pkc.torch.launches import Launch, aligned, loaded
+from pkc.torch.launches import Launch, aligned, lies_anywhere, loaded
 from pkc.torch.shapes import Flat
 
 torch: Any = importlib.import_module("torch")
@@ -63,15 +65,14 @@ class GatherMatmul:
         sizes = place.sizes.get(key)
         if sizes is None:
             kernel = kernels.gather_matmul(kernels.type_name(a.dtype), transposed=self._right.transposed)
-            array = place.array((key[3], key[4]), a.dtype, "shard", 0)
+            array = partial(place.array, (key[3], key[4]), a.dtype, "shard", 0)
             sizes = place.sizes[key] = Sizes(place, kernel, "A", array, key[3:])
         self._sizes, self._launch = sizes, sizes.launch("BC", "B" * self._right.transposed)
 
     def __call__(self, a: Any, rights: Sequence[Any]) -> tuple[Any, list[Any]]:
         matrix, sizes = self._form.of(a), self._sizes
         out = matrix.new_empty(self._shape)
-        sizes.shared.copy_(matrix)
-        self._launch(self._right.of(rights[0]), out)
+        self._launch(self._right.of(rights[0]), out, *sizes.given(matrix))
         back = self._whole_form.back
         if not self._keeps:
             return None, [back(out)]
@@ -96,13 +97,19 @@ class MatmulSum:
         if sizes is None:
             make = kernels.matmul_scatter if scatter else kernels.matmul_reduce
             kernel = make(kernels.type_name(a.dtype), transposed=self._right.transposed, average=average)
-            array = place.array((rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
+            array = partial(place.array, (rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
             sizes = place.sizes[key] = Sizes(place, kernel, "C", array, key[4:])
+        self._shape = math.prod(self._mine.rows), columns
         self._sizes, self._launch = sizes, sizes.launch("AB", "B" * self._right.transposed)
 
     def __call__(self, a: Any, right: Any) -> Any:
-        self._launch(aligned(self._form.of(a).contiguous()), self._right.of(right))
-        return self._mine.back(self._sizes.shared.clone())
+        matrix, shared = aligned(self._form.of(a).contiguous()), self._sizes.shared
+        if shared is None:
+            out = matrix.new_empty(self._shape)
+            self._launch(matrix, self._right.of(right), out)
+            return self._mine.back(out)
+        self._launch(matrix, self._right.of(right))
+        return self._mine.back(shared.clone())
 
 
 class Right:
@@ -118,29 +125,41 @@ class Right:
 
 
 class Sizes:
-    """A kernel for some sizes, with the array that other ranks reach; `shared` is its part on this rank, a tensor."""
+    """A kernel for some sizes, and its array of memory that ranks share, as `array` makes it; `shared` is the part of
+    this rank, a tensor, or `None` if no other rank reaches it: then it is one more tensor of each launch."""
 
-    def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
-        mesh = place.mesh
-        self._name, self._array, self._rank = name, array, mesh.local[0]
+    def __init__(
+        self, place: Place, kernel: Kernel, name: str, array: Callable[[], Array], sizes: Sequence[int]
+    ) -> None:
+        self._name, self._mesh = name, place.mesh
         self._dims = dict(zip("MKN", sizes, strict=True))
         self._loaded = loaded(place, kernel.tree, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
-        self.shared = array.tensor()
+        self._array = None if lies_anywhere(self._loaded, name) else array()
+        self.shared = None if self._array is None else self._array.tensor()
         self._fetched: Any = None
 
     def launch(self, names: str, transposed: str) -> Launch:
         """Launches with private tensors of these names, a letter each; those that are `transposed` lie by columns."""
+        if self._array is None:
+            return Launch(self._loaded, names + self._name, {}, transposed)
         return Launch(self._loaded, names, {self._name: self._array}, transposed)
+
+    def given(self, operand: Any) -> Sequence[Any]:
+        """Copy an operand to where other ranks reach it; or what a launch takes in its place."""
+        if self.shared is None:
+            return [aligned(operand.contiguous())]
+        self.shared.copy_(operand)
+        return ()
 
     def gathered(self, local: Any) -> Any:
         """A copy of the whole operand, which the kernel has fetched but for this rank's rows."""
+        rank = self._mesh.local[0]
         if self._fetched is None:
-            name = f"{self._name}.fetched"
-            heap, shape = self._array.heap, self._array.shape
-            address = heap.address(self._rank.rank, self._loaded.scratch(name, self._dims))
-            view = View(address, shape, row_major(shape), self._array.dtype, self._rank.device)
+            name, shape = f"{self._name}.fetched", (self._dims["M"], self._dims["K"])
+            address = self._mesh.heap.address(rank.rank, self._loaded.scratch(name, self._dims))
+            view = View(address, shape, row_major(shape), element_name(local.dtype), rank.device)
             self._fetched = tensor(view)
         whole = self._fetched.clone()
         rows = local.shape[0]
-        whole[self._rank.rank * rows : (self._rank.rank + 1) * rows] = local
+        whole[rank.rank * rows : (rank.rank + 1) * rows] = local
         return whole

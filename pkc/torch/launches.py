@@ -44,9 +44,14 @@ def loaded(
     return place.chosen[key][1]
 
 
+def lies_anywhere(kernel: LoadedKernel, name: str) -> bool:
+    """Whether an array of a kernel may be any tensor, since no other rank reaches it."""
+    return next(array.local for array in kernel.artifact.arrays if array.name == name)
+
+
 class Launch:
-    """Launches of a kernel on torch's current stream: its private tensors `names`, each of one layout, and other
-    arguments that stay as they are. Tensors that are `transposed` are passed by columns."""
+    """Launches of a kernel on torch's current stream: its tensors `names`, each of one layout, which no other rank
+    reaches, and other arguments that stay as they are. Tensors that are `transposed` are passed by columns."""
 
     def __init__(
         self, kernel: LoadedKernel, names: Sequence[str], fixed: Mapping[str, Any], transposed: Sequence[str] = ()
@@ -58,11 +63,11 @@ class Launch:
         """The pointers of the other arguments, which come behind those of the tensors."""
         fingerprints(fixed.values(), self._behind)
 
-    def __call__(self, *private: Any) -> None:
-        pointers = [*[each.data_ptr() for each in private], *self._behind]
+    def __call__(self, *tensors: Any) -> None:
+        pointers = [*[each.data_ptr() for each in tensors], *self._behind]
         stream = torch._C._cuda_getCurrentRawStream(self._device)
         if self._plan is None or not self._kernel.start(self._plan, pointers, stream):
-            arguments = dict(zip(self._names, private, strict=True))
+            arguments = dict(zip(self._names, tensors, strict=True))
             for name in self._transposed:
                 arguments[name] = arguments[name].t()
             plan = self._kernel.plan({**arguments, **self._fixed}, {}, stream)

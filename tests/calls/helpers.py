@@ -37,6 +37,18 @@ def gathered(X: bf16[M, N].shard(0), Y: bf16[M, N]):
         Y[m, n] = X[m, n]
 
 
+@pkc.kernel
+def kept(X: bf16[M, N].shard(0), Y: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 64, of=rank), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+
+
+@pkc.kernel
+def summed(X: bf16[M, N], Y: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] += X[m, n]
+
+
 def use(monkeypatch: pytest.MonkeyPatch, api: Api) -> None:
     driver = Driver(api)
     monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: api.encode)

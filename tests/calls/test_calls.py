@@ -19,7 +19,7 @@ from pkc.runtime import default
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from tests.calls import helpers
-from tests.calls.helpers import gathered, here, scaled, tensor, told, use
+from tests.calls.helpers import gathered, here, kept, scaled, summed, tensor, told, use
 from tests.clock import within
 from tests.runtime.fake import FIRST_POINTER, Api
 from tests.runtime.test_group import in_processes
@@ -54,6 +54,28 @@ def test_tensors_of_one_gpu_make_a_mesh_of_it(api: Api) -> None:
     assert [launch.context for launch in api.launches] == [1002]
     scaled([tensor(64, 64, device=at) for at in (3, 1)], [tensor(64, 64, device=at, at=1) for at in (3, 1)], 1)
     assert [launch.context for launch in api.launches[1:]] == [1003, 1001]
+
+
+FAR = (2 << 38 >> 20) + 1
+"""A place behind the heap's range of addresses of all ranks but one."""
+
+
+def test_tensors_in_place_of_shards(api: Api, compiled: list[dict[str, Any]]) -> None:
+    """Where no other rank reaches them: in the program, or by the machine code."""
+    mesh = default.mesh_on([0, 1])
+    x, y = ([tensor(96, 64, device=at, at=FAR + 9 * number + at) for at in range(2)] for number in range(2))
+    kept(x, y)
+    kept(mesh.empty((192, 64), "bf16", "shard", 0), y)
+    kept(x, mesh.empty((192, 64), "bf16", "shard", 0))
+    summed([tensor(130, 64, device=at) for at in range(2)], [tensor(65, 64, device=at, at=FAR + at) for at in range(2)])
+    assert [given["dims"] for given in compiled] == [{"M": 192, "N": 64}, {"M": 130, "N": 64}]
+    assert [launch.context for launch in api.launches] == [1000, 1001] * 4
+    # Shards of a length that nothing else shows are equal.
+    kept(
+        [tensor(65, 64, device=at, at=FAR + at) for at in range(2)],
+        [tensor(65, 64, device=at, at=FAR + 9 + at) for at in range(2)],
+    )
+    assert compiled[-1]["dims"] == {"M": 130, "N": 64}
 
 
 def test_arrays_know_their_mesh(api: Api) -> None:

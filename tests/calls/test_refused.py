@@ -18,7 +18,7 @@ import pkc
 from pkc.language import *
 from pkc.runtime import torch as adapter
 from tests.calls import helpers
-from tests.calls.helpers import added, gathered, here, scaled, tensor, told
+from tests.calls.helpers import added, gathered, here, scaled, summed, tensor, told
 from tests.runtime.fake import FIRST_POINTER, Api, Device, Tensor
 
 ROOT = Path(__file__).parents[2]
@@ -121,6 +121,18 @@ error[PK821]: there is no GPU that CUDA can use
 def test_a_tensor_where_others_reach() -> None:
     x, y = tensor(64, 64), tensor(64, 64, at=1)
     assert told(lambda: gathered(x, y)).startswith("error[PK841]: `X` of `gathered` is reached by other ranks")
+
+
+def test_a_tensor_where_others_reach_by_the_schedule(api: Api) -> None:
+    x, y = tensor(64, 64), tensor(64, 64, at=1)
+    added_by_all = summed.with_schedule(deterministic=False)
+    expected = f"""\
+error[PK841]: `Y` of `summed` is reached by other ranks: it must be an array of the mesh
+{here("added_by_all(x, y)")}
+  = help: `mesh.empty((M, N), "bf16", "shard", 0)` makes an array that fits
+"""
+    assert told(lambda: added_by_all(x, y)) == expected
+    assert not api.launches
 
 
 def test_mistakes_in_the_kernel_are_in_its_lines() -> None:

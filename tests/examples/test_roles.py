@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import product
 from typing import Any
 
 import pytest
+from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.blocks import Block
 from pkc.dialect.deferred import is_deferred
 from pkc.driver.compiler import Compiled, load
+from pkc.sim.array import Array, Where
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from tests.examples.test_examples import ALIKE, CASES, EXAMPLES, compiled, in_sizes, text_of
@@ -76,15 +81,35 @@ def at_tile_level(name: str, ranks: int, ragged: bool) -> tuple[dict[str, int], 
     return dims, inputs, {array: values.tobytes() for array, values in outputs.items()}
 
 
+@contextmanager
+def seen_from_afar() -> Iterator[set[str]]:
+    """The arrays of which a rank reaches what is another rank's."""
+    found: set[str] = set()
+    locate = Array.locate
+
+    def watched(self: Array, op: Operation, rank: int, indices: Any, at: int | None = None) -> Where:
+        where = locate(self, op, rank, indices, at)
+        if where[0] != rank and not any(isinstance(index, Block) and not index.length for index in indices):
+            found.add(self.name)
+        return where
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Array, "locate", watched)
+        yield found
+
+
 def check_bits(name: str, ranks: int, ragged: bool, overlaps: list[str]) -> None:
-    """All overlaps at once, so that the tile level runs once for them, whichever process runs the test."""
+    """All overlaps at once, so that the tile level runs once for them, whichever process runs the test. Tensors may
+    take the place of arrays that the roles level calls local: no other rank reaches them."""
     dims, inputs, expected = at_tile_level(name, ranks, ragged)
     wrong: list[str] = []
     for overlap in overlaps:
         number = zlib.crc32(f"{name} {overlap} {ranks} {ragged}".encode())
         ctas, seed = number % 3 + 1, number >> 8
-        module = at_roles_level(name, overlap).module
-        outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+        module, kernel = at_roles_level(name, overlap).module, at_roles_level(name, overlap).kernel
+        with seen_from_afar() as reached:
+            outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+        assert not reached & {name for name, arg in kernel.arguments.items() if kernel.is_local(arg)}
         if {array: values.tobytes() for array, values in outputs.items()} != expected:
             wrong.append(f"{overlap}, ctas={ctas}, seed={seed}")
     assert not wrong

@@ -718,3 +718,42 @@ pk.kernel @packets_and_exit(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Z: !pk.
     pk.signal_all %arrived[%half] by %one : !pk.signal<[2]>
   }
 }
+
+// -----
+
+// What no other rank reaches may lie anywhere in its rank's memory: not what one rank stores on all, and not scratch
+// memory, which pkc allocates.
+// CHECK-LABEL: pk.kernel @local
+// CHECK-SAME: %X: !pk.pgl<[M], f32, shard 0> {pk.name = "X", pk.local}
+// CHECK-SAME: %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}
+// CHECK-SAME: %Z: !pk.pgl<[M], f32, shard 0> {pk.name = "Z"}
+// CHECK-SAME: %R: !pk.pgl<[M], f32, replicate> {pk.name = "R", pk.local}
+// CHECK-SAME: %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}
+pk.kernel @local(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %Z: !pk.pgl<[M], f32, shard 0> {pk.name = "Z"}, %R: !pk.pgl<[M], f32, replicate> {pk.name = "R"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}) attributes {derived} {
+  pk.role storer {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] of %r : !pk.block<M by 16>
+    %any = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    %z = pk.load %Z[%any : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    %w = pk.load %R[%any : !pk.block<M by 16>] : !pk.pgl<[M], f32, replicate> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    pk.store %z, %S[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    pk.store %w, %S[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+  }
+}
+
+// -----
+
+// Copy engines know arrays of the symmetric heap alone.
+// CHECK-LABEL: pk.kernel @copied_here
+// CHECK-NOT: pk.local
+pk.kernel @copied_here(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
+  pk.role copy_engine {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] of %r : !pk.block<M by 16>
+    pk.copy %X[%m : !pk.block<M by 16>] along [0] to %Y[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M], f32, shard 0> to !pk.pgl<[M], f32, replicate>
+  }
+}

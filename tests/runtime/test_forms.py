@@ -14,11 +14,14 @@ from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.plans import Plans
 from tests.runtime.fake import FIRST_POINTER, Api, Device, Launch, Tensor, driver
-from tests.runtime.test_launch import MIB, REDUCE
+from tests.runtime.test_launch import MIB, REDUCE, STRIDE
 
 SUMS = replace(
     REDUCE,
-    arrays=(*REDUCE.arrays, ArrayParameter("X", "bf16", ("M", "K"), "private", None, False, written=True)),
+    arrays=(
+        *(replace(array, local=array.name == "C") for array in REDUCE.arrays),
+        ArrayParameter("X", "bf16", ("M", "K"), "private", None, False, written=True),
+    ),
     fields=(*REDUCE.fields, TensorMaps("X_map", "X", (64, 16), 128, None), Base("X_base", "X"), Base("C_base", "C")),
 )
 CALLS = 16
@@ -54,10 +57,12 @@ def test_calls_in_any_order(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     kernel = LoadedKernel(SUMS, mesh)
     for _ in range(CALLS):
         m, k = random.choice([(40, 72), (1, 8)])
+        place = STRIDE + MIB * random.randrange(3)
+        shards = [Tensor((-(-m // 2), 64), "torch.float32", Device(rank.device), address=place) for rank in mesh.local]
         arguments = {
             "A": _private(mesh, (m, k), 1),
             "X": _private(mesh, (m, k), 9),
-            "C": mesh.empty((m, 64), "f32", "shard", 0),
+            "C": random.choice([shards, mesh.empty((m, 64), "f32", "shard", 0)]),
             "scale": 0.5,
             "count": 1,
         }

@@ -694,6 +694,99 @@ error[PK841]: `C` of `gemm_rs` {problem}
     assert not api.launches
 
 
+LENT = replace(
+    REDUCE,
+    arrays=tuple(replace(array, local=array.name == "C", written=array.name == "C") for array in REDUCE.arrays),
+    fields=(TensorMaps("C_map", "C", (32, 16, 1), 128, 0), Base("C_base", "C"), *REDUCE.fields),
+)
+"""Of C ranks reach their own shards alone: of 40 rows on 3 ranks 14, 14 and 12."""
+
+
+HIGH = 3 * STRIDE
+"""Tensors lie behind the range of addresses of the ranks but one."""
+
+
+def lent_on(monkeypatch: pytest.MonkeyPatch) -> tuple[LoadedKernel, dict[str, Any], Api]:
+    made, api = driver(monkeypatch, gpus=3)
+    kernel = LoadedKernel(LENT, Mesh.single_process(driver=made))
+    api.struct_bytes = layout(LENT.fields)[1]
+    given = [Tensor((40, 72), device=Device(rank), address=FIRST_POINTER + rank * MIB) for rank in range(3)]
+    return kernel, {"A": given, "C": shards(9), "scale": 0.5, "count": 1}, api
+
+
+def shards(number: int, rows: int = 14) -> list[Tensor]:
+    place = HIGH + number * 64 * MIB
+    return [Tensor((rows, 64), "torch.float32", Device(rank), address=place + rank * 5 * MIB) for rank in range(3)]
+
+
+def told(api: Api) -> list[tuple[int, int, int]]:
+    """Where the last launches' kernels find C on their ranks, by both maps and by the base."""
+    found: list[tuple[int, int, int]] = []
+    for rank, launch in enumerate(api.launches[-3:]):
+        first, rest = (api.encoded[launch.struct[at] - 1] for at in (0, 128))
+        assert (first["strides"], first["extents"]) == ([256, STRIDE], [64, 14, 2])
+        assert {**rest, "address": 0} == {**first, "address": 0, "extents": [64, 12, 1]}
+        (base,) = struct.unpack_from("<Q", launch.struct, 256)
+        shift = rank * STRIDE
+        found.append((first["address"] + shift, rest["address"] + shift - 2 * STRIDE, base + shift))
+    return found
+
+
+def test_tensors_in_place_of_an_array_that_others_do_not_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank's kernel is told where the array would begin on rank 0, so that it finds its own shard."""
+    kernel, arguments, api = lent_on(monkeypatch)
+    for given in (arguments["C"], shards(11), shards(9)):
+        kernel(arguments | {"C": given})
+        assert told(api) == [(tensor.address,) * 3 for tensor in given]
+    assert len(kernel._plans) == 1
+    array = kernel.mesh.empty((40, 64), "f32", "shard", 0)
+    kernel(arguments | {"C": array})
+    assert told(api) == [(array.local(rank).address,) * 3 for rank in range(3)]
+    kernel(arguments | {"C": shards(11)})
+    assert told(api) == [(tensor.address,) * 3 for tensor in shards(11)]
+
+
+def test_tensors_that_show_how_long_a_dimension_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing else does, shards are equal."""
+    made, api = driver(monkeypatch, gpus=3)
+    array = ArrayParameter("C", "f32", ("M", 64), "shard", 0, False, local=True)
+    artifact = replace(SMALL, arrays=(array,), fields=(Base("C_base", "C"), Dimension("M", "M")))
+    kernel = LoadedKernel(artifact, Mesh.single_process(driver=made))
+    api.struct_bytes = 128
+    for rows in (14, 5):
+        kernel({"C": shards(9, rows)})
+        assert {struct.unpack_from("<i", launch.struct, 8) for launch in api.launches[-3:]} == {(3 * rows,)}
+
+
+def test_tensors_that_are_no_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = lent_on(monkeypatch)
+    made = '\n  = help: `mesh.empty((M, 64), "f32", "shard", 0)` makes an array that fits'
+    cases = {
+        "[PK844]: `C` of `gemm_rs` has shape [13, 64] on rank 0; expected [14, 64]": shards(9, 13),
+        "[PK844]: `C` of `gemm_rs` has shape [40, 64] on rank 0; expected [14, 64]": shards(9, 40),
+        "[PK844]: `C` of `gemm_rs` has shape [14] on rank 0; expected [M, 64]": [
+            replace(each, shape=(14,)) for each in shards(9)
+        ],
+        "[PK843]: `C` of `gemm_rs` has elements of type bf16; expected f32": [
+            replace(each, dtype="torch.bfloat16") for each in shards(9)
+        ],
+        "[PK842]: `C` of `gemm_rs` is reached by its own rank alone: 2 arrays for 3 ranks\n"
+        "  = help: pass a list with one tensor for each rank of this process": shards(9)[:2],
+        f"[PK841]: `C` of `gemm_rs` begins at 0x1000000000 on rank 2, too low for a tensor{made}": [
+            *shards(9)[:2],
+            replace(shards(9)[2], address=1 << 36),
+        ],
+        f"[PK841]: `C` of `gemm_rs` is neither an array of the mesh nor a tensor{made}": [1, 2, 3],
+    }
+    kernel(arguments)
+    for expected, value in cases.items():
+        assert refused(kernel, arguments | {"C": value}) == f"error{expected}"
+    both = [replace(a, address=c.address) for a, c in zip(arguments["A"], shards(9), strict=True)]
+    expected = "error[PK867]: `A` and `C` of `gemm_rs` overlap on rank 0, and the kernel writes `C`"
+    assert refused(kernel, arguments | {"A": both}).startswith(expected)
+    assert len(api.launches) == 3
+
+
 def test_one_array_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, arguments, _ = reduce_on(monkeypatch)
     sharded = kernel.mesh.empty((40, 72), "bf16", "shard", 0)

@@ -15,9 +15,9 @@ from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import SumRowsOp
-from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
+from pkc.dialect.program import DERIVED, KEPT, LOCAL, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.transfers import needs_threads
-from pkc.dialect.types import RANKS, Layout, SignalType
+from pkc.dialect.types import RANKS, Layout, PGLType, SignalType
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.entered import ends_behind_entry, follows_entry
 from pkc.passes.build import add_parameter, append, before, constant, mark, product_ops
@@ -55,6 +55,8 @@ class GuardLaunches(KernelPass):
     other, before their first copy and after their last: each raises its counter on every rank, `began` and `copied`,
     and waits for those of all ranks.
 
+    What of the caller's arrays no other rank reaches is marked (`pk.local`): it may lie outside of the symmetric heap.
+
     Before:
 
         pk.role communicator {
@@ -75,10 +77,21 @@ class GuardLaunches(KernelPass):
     name = "pk-guard-launches"
 
     def run(self, kernel: KernelOp) -> None:
+        _mark_local(kernel)
         if DERIVED in kernel.attributes and WRITTEN not in kernel.attributes:
             _guard_kernel(kernel)
         else:
             _guard_written(kernel)
+
+
+def _mark_local(kernel: KernelOp) -> None:
+    """Say which of the caller's arrays no other rank reaches. Copy engines know those of the symmetric heap alone."""
+    far = {array for _, array in reached(kernel)}
+    copied = {op.source for op in kernel.walk() if isinstance(op, CopyOp)}
+    copied |= {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
+    for array in kernel.body.block.args:
+        if isinstance(array.type, PGLType) and array not in far | copied and not kernel.is_scratch(array):
+            mark(kernel, array, LOCAL)
 
 
 def _guard_kernel(kernel: KernelOp) -> None:
