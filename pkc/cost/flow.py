@@ -50,7 +50,7 @@ def flow_of(phase: Phase, consumers: int, target: Target) -> Flow:
     many_in, many_out = _stages(iteration, target)
     waits = [_waits(arrives, computes, many_in, target), _waits(leaves, computes, many_out, target)]
     task = most_of(computes, arrives + leaves, *waits)
-    alone = arrives + rates.stream_latency + computes + leaves
+    alone = arrives + rates.flow_latency + computes + leaves
     return Flow(task, alone, min(many_in, many_out), groups)
 
 
@@ -70,7 +70,7 @@ def _moves(tiles: Sequence[Load | Store], target: Target) -> float:
 def _waits(moves: float, computes: float, stages: int, target: Target) -> float:
     """Nanoseconds of a task in which a tile is on its way, of all of its stages; of a single one threads compute with
     the tile beside that."""
-    return (target.rates.stream_latency + moves + (computes if stages <= 1 else 0.0)) / max(1, stages)
+    return (target.rates.flow_latency + moves + (computes if stages <= 1 else 0.0)) / max(1, stages)
 
 
 def _warpgroups(iteration: Iteration, target: Target) -> int:

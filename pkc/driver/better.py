@@ -39,7 +39,8 @@ def _best_stream(
 ) -> Found:
     """The fastest that compiles; among times as good as equal, as where memory is the limit, the one whose SMs are busy
     for the least time; then the one with the smallest stages: more of these hide what loads take when they are late.
-    `now` is taken as it is."""
+    If it has as few stages as are enough, another length of what the same tiles sum up over has more of them in as good
+    as equal time. `now` is taken as it is."""
     best = _SAME * min(found.total - launch for found, _ in several)
     least = tuning.as_busy_streams * min(found.busy for found, _ in several if found.total - launch <= best)
 
@@ -47,8 +48,22 @@ def _best_stream(
         found = one[0]
         return max(found.total - launch, best), max(found.busy, least), found.stage, found.total
 
-    order = sorted(several, key=preferred)
-    return next((one for one in order if one is now or compiles(*one)), now)
+    def fits(one: Found) -> bool:
+        return one is now or compiles(*one)
+
+    taken = next(filter(fits, sorted(several, key=preferred)), now)
+    if taken[0].stages > tuning.stream_stages:
+        return taken
+    most = tuning.equal * (taken[0].total - launch)
+    shorter = [one for one in several if _shortens(one, taken) and one[0].total - launch <= most]
+    return next(filter(fits, sorted(shorter, key=lambda one: one[0].stage)), taken)
+
+
+def _shortens(one: Found, other: Found) -> bool:
+    """Whether a schedule has the tiles of another one, of fewer elements that are summed up."""
+    (found, settings), (instead, given) = one, other
+    changed = [key for key, value in settings.items() if given.get(key) != value]
+    return found.tasks == instead.tasks and found.stage < instead.stage and len(changed) == 1
 
 
 def best_flow(

@@ -184,6 +184,8 @@ class Rates:
     """Instructions for each element of rows that threads reduce, beside those of the program."""
     flow_issue: float
     """The share of an SM's instructions that one warpgroup issues: its threads wait for what they need."""
+    flow_latency: float
+    """Nanoseconds of a tile of such a kernel beside its lines and panels, which its stages hide."""
     engine_copy: float
     """Nanoseconds that each task of a copy engine takes beside its time on the link."""
     enqueue: float

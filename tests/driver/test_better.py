@@ -64,6 +64,17 @@ def test_streams_need_no_gain() -> None:
     assert taken(replace(STREAM, stages=0)) == 0
 
 
+def test_streams_with_few_stages() -> None:
+    """A shorter step of the same tiles has more of them, and is taken if it is as good as equally fast."""
+    few, shorter = replace(STREAM, stages=3, stage=65536), replace(STREAM, total=104.0, stages=6)
+    assert taken(few, shorter) == 1
+    assert taken(few, shorter, replace(shorter, stage=16384)) == 2
+    assert taken(few, replace(shorter, total=106.0)) == 0
+    assert taken(few, replace(shorter, tasks=20)) == 0
+    assert taken(few, shorter, refused=1) == 0
+    assert taken(replace(few, stages=4), shorter) == 0
+
+
 def test_a_doubtful_estimate_has_to_gain_more() -> None:
     usual = TARGET.rates.error_of_mmas
     assert careful(0.9, 0.0, TARGET) == careful(0.9, usual, TARGET) == pytest.approx(0.9)
