@@ -23,6 +23,21 @@ LATELY = (
         "passes/guard_launches.mlir",
     ),
     Mistake(
+        "ranks agree on places of arrays that no other rank reaches",
+        "runtime/launch.py",
+        "self._far = {array.name: array for array in far}",
+        "self._far = {array.name: array for array in self._interface.passed if array.layout != 'private'}",
+        "calls",
+        "each_rank",
+    ),
+    Mistake(
+        "tensors that begin too low take the place of arrays",
+        "torch/launches.py",
+        "            if pointers[number] < self._lowest:",
+        "            if False:",
+        "torch/test_launches.py",
+    ),
+    Mistake(
         "a tensor in place of a shard is told as it lies",
         "runtime/forms.py",
         "[[(at, shift - on[at]) for at, shift in ranks] for ranks in each]",
@@ -32,14 +47,14 @@ LATELY = (
     Mistake(
         "tensors are bound before machine code is known, and not looked at again",
         "runtime/launch.py",
-        "            if array.name in bound.own:",
+        "            if name in bound.own:",
         "            if False:",
         "calls/test_refused.py",
     ),
     Mistake(
         "a plan moves to a tensor that lies too low",
         "runtime/plans.py",
-        "            if pointers[number] < least:",
+        "            if pointers[number] < form.lowest:",
         "            if False:",
         "runtime/test_launch.py",
     ),
@@ -305,7 +320,7 @@ LATELY = (
     Mistake(
         "ranks do not agree anew on memory that came again",
         "runtime/launch.py",
-        "kind = what, *map(self.mesh.heap.trims_before, bound.heap.values())",
+        "kind = what, *[self.mesh.heap.trims_before(bound.heap[name]) for name in self._far]",
         "kind = what",
         "runtime",
         "trim or again",

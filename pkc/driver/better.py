@@ -39,7 +39,7 @@ def _best_stream(
 ) -> Found:
     """The fastest that compiles; among times as good as equal, as where memory is the limit, the one whose SMs are busy
     for the least time; then the one with the smallest stages: more of these hide what loads take when they are late.
-    If it has as few stages as are enough, another length of what the same tiles sum up over has more of them in as good
+    If it has as few stages as are enough, the same tiles with a shorter step have more of them: the shortest in as good
     as equal time. `now` is taken as it is."""
     best = _SAME * min(found.total - launch for found, _ in several)
     least = tuning.as_busy_streams * min(found.busy for found, _ in several if found.total - launch <= best)
@@ -60,9 +60,10 @@ def _best_stream(
 
 
 def _shortens(one: Found, other: Found) -> bool:
-    """Whether a schedule has the tiles of another one, of fewer elements that are summed up."""
+    """Whether a schedule differs from another one in one key alone, has as many tasks, and smaller stages: its loops
+    have a shorter step."""
     (found, settings), (instead, given) = one, other
-    changed = [key for key, value in settings.items() if given.get(key) != value]
+    changed = [key for key in settings.keys() | given.keys() if given.get(key) != settings.get(key)]
     return found.tasks == instead.tasks and found.stage < instead.stage and len(changed) == 1
 
 

@@ -11,8 +11,6 @@ from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.kernel_parameters import interface_of
 from pkc.codegen.nvrtc import release
-from pkc.dialect.arrays import is_pgl
-from pkc.dialect.types import Layout
 from pkc.driver import kept
 from pkc.driver.autoschedule import autoschedule, sets_tiles
 from pkc.driver.compiler import compile_program, say_divisors
@@ -22,7 +20,6 @@ from pkc.driver.lengths import Lengths
 from pkc.driver.outlines import Outline, Warned
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.passes.roles.remote_accesses import Sum, reached
 from pkc.passes.run import print_ir
 
 
@@ -33,10 +30,8 @@ def outlined(
     compiled = compile_program(program, constants=constants, schedule=schedule, target=target)
     kernel = compiled.kernel
     interface = interface_of(kernel)
-    # Owners add up sums over ranks as a rule; what machine code does otherwise is refused when it is there.
-    far = {array for op, array in reached(kernel) if not (isinstance(op, Sum) and is_pgl(array, Layout.Shard))}
-    names = {kernel.argument_name(array) for array in far}
-    arrays = (replace(each, local=each.layout != "private" and each.name not in names) for each in interface.arrays)
+    # Which arrays other ranks reach, machine code says; tensors in place of these are refused when it is there.
+    arrays = (replace(each, local=each.layout != "private") for each in interface.arrays)
     interface = replace(interface, arrays=tuple(arrays))
     warnings = (Warned(str(found), found.span.source.name, found.span.line) for found in compiled.warnings)
     return Outline(interface, sets_tiles(kernel), lengths_of([kernel]), tuple(warnings))

@@ -16,7 +16,8 @@ class Arguments(Diagnostic):
 
 
 class NotSymmetric(Diagnostic):
-    """An array that other ranks reach is not in the symmetric heap of the mesh, or has another layout."""
+    """An array that other ranks reach is not in the symmetric heap of the mesh, or has another layout; or what is in
+    place of one that they do not reach is no tensor, or begins too low."""
 
     code = "PK841"
     title = "`{array}` of `{kernel}` {problem}"

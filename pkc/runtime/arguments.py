@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -23,7 +23,7 @@ LONGEST = 2**31 - 1
 """The largest dimension."""
 
 ALIGNMENT = 16
-"""Addresses of private arrays are multiples of so many bytes."""
+"""Addresses of tensors are multiples of so many bytes."""
 
 
 Span: TypeAlias = tuple[int, int]
@@ -45,9 +45,10 @@ class Bound:
     spans: Sequence[Sequence[Span]] = ()
     """The memory of the arrays in the order of the arguments, for each rank of this process."""
 
-    def describe(self) -> str:
-        """What must be equal on all ranks."""
-        return ", ".join([*self.sizes(), *(f"`{name}` at {offset:#x}" for name, offset in self.heap.items())])
+    def describe(self, reached: Collection[str]) -> str:
+        """What must be equal on all ranks; of arrays the places of those that other ranks reach."""
+        places = (f"`{name}` at {offset:#x}" for name, offset in self.heap.items() if name in reached)
+        return ", ".join([*self.sizes(), *places])
 
     def sizes(self) -> list[str]:
         """The dimensions as a caller says them."""
@@ -89,6 +90,11 @@ def _fingerprint(value: Any, pointers: list[int]) -> object:
         return value.address % ALIGNMENT, value.shape, value.strides, value.dtype, value.device
     # Anything else is refused, and so never looked up again.
     return id(value)
+
+
+def lowest(mesh: Mesh) -> int:
+    """The lowest address of a tensor in place of an array, on every rank: on rank 0 it would not begin below 0."""
+    return (mesh.ranks - 1) * mesh.heap.stride
 
 
 def takes_tensors(parameter: ArrayParameter, value: Any) -> bool:
@@ -211,12 +217,12 @@ class _Binder:
 
     def _told(self, parameter: ArrayParameter, view: View, rank: Rank) -> int:
         """Where an array would begin on rank 0 that begins at a tensor on another rank."""
-        address = view.address - rank.rank * self._mesh.heap.stride
-        if address < 0:
+        if view.address < lowest(self._mesh):
+            place = f"begins at {view.address:#x} on rank {rank.rank}"
             raise self._not_symmetric(
-                parameter, f"begins at {view.address:#x} on rank {rank.rank}, too low for a tensor"
+                parameter, f"{place}; tensors in its place begin at {lowest(self._mesh):#x} or above"
             )
-        return address
+        return view.address - rank.rank * self._mesh.heap.stride
 
     def _check_shard(self, parameter: ArrayParameter, view: View, rank: Rank) -> None:
         """Compare a tensor with the memory of a shard; a length that nothing else tells is that of equal shards."""

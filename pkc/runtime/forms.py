@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 from pkc.codegen.artifact import ArrayParameter, Interface
 from pkc.dialect.blocks import shard_length
 from pkc.dialect.words import RANKS
-from pkc.runtime.arguments import LONGEST, Bound, Span
+from pkc.runtime.arguments import LONGEST, Bound, Span, lowest
 from pkc.runtime.arrays import Kind
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.mesh import Mesh
@@ -40,13 +40,16 @@ class Form:
         self._rest = [(at, given[at]) for at, name in numbered if name not in arrays and name not in scalars]
         self.places: Sequence[Place] = [place for like in self._arrays for place in like.places]
         """Of each pointer of the fingerprints."""
-        first = 0
+        first, lent = 0, list[int]()
         for like in self._arrays:
             like.number(first)
+            lent += range(first, first + len(like.places)) if like.lent else ()
             first += len(like.places)
+        self.lent, self.lowest = lent, lowest(mesh)
+        """The pointers of tensors in place of arrays that are not private, and the least that they may be."""
         self._known: dict[str | int, int] = {RANKS: mesh.ranks, **{dim: int(size) for dim, size in settings.items()}}
-        lent = {like.name for like in self._arrays if like.own}
-        self._heap = [array.name for array in interface.passed if array.name not in lent]
+        own = {like.name for like in self._arrays if like.own}
+        self._heap = [array.name for array in interface.passed if array.name not in own]
         """In the order of `bind`, as processes compare what they launch, in whatever order each names its arguments."""
         self._known |= {dim: dim for like in self._arrays for dim in like.dims if isinstance(dim, int)}
         pairs = ((a, b) for b in range(len(self._arrays)) for a in range(b))
@@ -68,6 +71,9 @@ class Form:
         # `list[Span]()` takes several times as long as `[]`.
         spans: list[list[Span]] = [[] for _ in range(self._count)]
         own: dict[str, tuple[int, ...]] = {}
+        for number in self.lent:
+            if pointers[number] < self.lowest:
+                return None
         dims, heap = self._known.copy(), dict.fromkeys(self._heap, 0)
         for like in self._arrays:
             size = like.bytes(given[like.at], dims)
@@ -79,8 +85,6 @@ class Form:
                 addresses.append(address)
                 spans[rank].append((address + apart, size))
             if like.own:
-                if min(addresses) < 0:
-                    return None
                 own[like.name] = tuple(addresses)
             else:
                 heap[like.name] = addresses[0] - self._base
@@ -105,10 +109,11 @@ class _Like:
         self._shard = parameter.shard
         self._uneven = self._listed and any(type(item) is Kind and item.shard is not None for item in items)
         """Whether the memory of some rank has another shape than its array."""
-        lent = not private and not any(alike for alike, _ in self._items)
-        self.own = private or lent
+        self.lent = not private and not any(alike for alike, _ in self._items)
+        """Whether tensors are in its place."""
+        self.own = private or self.lent
         """Whether each rank is told an address of its own."""
-        self._lent_shard = self._shard if lent else None
+        self._lent_shard = self._shard if self.lent else None
         on = [rank.rank * mesh.heap.stride for rank in mesh.local]
         self._apart = [0] * len(on) if private else on
         """How far behind what the kernel is told a rank's memory is: of all but private arrays, it is told rank 0's."""
@@ -118,7 +123,7 @@ class _Like:
             each = [[(at, rank.rank * item.heap.stride if type(item) is Kind else 0)] for at, (rank, item) in local]
         else:
             each = [list(enumerate(shifts if self._items[0][0] else [0]))]
-        if lent:
+        if self.lent:
             each = [[(at, shift - on[at]) for at, shift in ranks] for ranks in each]
         self.places: Sequence[Place] = [(self.name, ranks) for ranks in each]
         self.where: list[tuple[int, int, int, int]] = []

@@ -56,7 +56,8 @@ class LoadedKernel:
         arrays = {array.name: array for array in artifact.arrays}
         self._struct = StructOf(artifact.fields, arrays, mesh.ranks, mesh.heap.stride)
         self._interface = artifact.interface
-        self._far = [array for array in self._interface.passed if not (array.local or array.layout == "private")]
+        far = (array for array in self._interface.passed if not (array.local or array.layout == "private"))
+        self._far = {array.name: array for array in far}
         """What other ranks reach."""
         private = (array for array in artifact.arrays if array.layout == "private" and array.scratch)
         self._private_scratch = [array.name for array in private]
@@ -79,8 +80,9 @@ class LoadedKernel:
     ) -> None:
         """Launch on all ranks of this process; returns before the kernels end.
 
-        `arguments` by parameter: arrays of the mesh; for private arrays a list with one tensor for each rank of this
-        process, or the tensor if there is one rank; numbers for scalars. `dims` has the dimensions that no array shows.
+        `arguments` by parameter: arrays of the mesh; for private arrays, and others that no other rank reaches, a list
+        with one tensor for each rank of this process, or the tensor if there is one rank; numbers for scalars. `dims`
+        has the dimensions that no array shows.
 
         `stream` is a list with one for each rank of this process: an integer, a torch stream, or anything with
         `__cuda_stream__`. A single one for several ranks must be of the first rank's GPU: all ranks wait for it, and it
@@ -137,8 +139,8 @@ class LoadedKernel:
 
     def _prepared(self, bound: Bound, form: Form, pointers: list[int], stream: int) -> Plan:
         mesh = self.mesh
-        for array in self._far:
-            if array.name in bound.own:  # it was bound before machine code was known
+        for name, array in self._far.items():
+            if name in bound.own:  # it was bound before machine code was known
                 raise PkcError(reached(self._interface, array))
         new = None if mesh.group is None else self._agree(bound, mesh.group)
         dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
@@ -154,12 +156,12 @@ class LoadedKernel:
         if first and self._beside is not None:
             self._beside.try_out([start.work for start in starts if start.work is not None])
         # Other processes agree to each place in the heap.
-        return Plan(starts, form, pointers, bound.spans, () if mesh.group is None else bound.heap)
+        return Plan(starts, form, pointers, bound.spans, () if mesh.group is None else self._far)
 
     def _agree(self, bound: Bound, group: Group) -> object:
         """Wait for all ranks at the first launch of this kind; which kind it is, or `None` if it is not the first."""
-        what = bound.describe()
-        kind = what, *map(self.mesh.heap.trims_before, bound.heap.values())
+        what = bound.describe(self._far)
+        kind = what, *[self.mesh.heap.trims_before(bound.heap[name]) for name in self._far]
         if kind in self._agreed:
             return None
         group.agree(f"launches {self.artifact.name} ({self._digest}) with {what}")

@@ -72,10 +72,6 @@ class Plan:
         stay = {*fixed, *[name for start in starts if start.work is not None for name in start.work.arrays]}
         self.fixed = [number for number, (name, _) in enumerate(form.places) if name in stay] if stay else ()
         """The pointers that must be the same."""
-        self._least = [
-            (number, -shift) for number, (_, each) in enumerate(form.places) for _, shift in each if shift < 0
-        ]
-        """The least that some pointers may be: no kernel is told an address below 0."""
 
     def moved(self, pointers: list[int]) -> bool:
         """Whether the arrays may now be those at `pointers`; if not, they need another plan."""
@@ -86,8 +82,9 @@ class Plan:
             return False
         if self.fixed and any(pointers[number] != before[number] for number in self.fixed):
             return False
-        for number, least in self._least:
-            if pointers[number] < least:
+        form = self._form
+        for number in form.lent:
+            if pointers[number] < form.lowest:
                 return False
         if not self._apart(pointers):
             return False

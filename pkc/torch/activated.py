@@ -138,7 +138,7 @@ class GatherActivated:
         key = ("activated", activation, transposed, biased, kept, a.dtype, *sizes)
         if key not in place.sizes:
             kernel = kernels.gather_activated(dtype, activation, transposed=transposed, biased=biased, kept=kept)
-            array = partial(place.array, sizes[:2], a.dtype, "shard", 0)
+            array = place.array(sizes[:2], a.dtype, "shard", 0)
             place.sizes[key] = fused.Sizes(place, kernel, "A", array, sizes)
         self._sizes: fused.Sizes = place.sizes[key]
         count = len(rights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pkc.runtime.arrays import Array
@@ -157,7 +157,8 @@ class RingAttention:
         ring = _Ring(q, k, group, causal=causal, scale=scale, zigzag=zigzag)
         if ring.key not in ring.place.sizes:
             arrays = {name: ring.array(k.shape) for name in ("K", "V")}
-            launch = ring.launch("grouped_ring_attention", "QOL", arrays, ring.groups)
+            spare = {"Q": ring.array(q.shape), "O": ring.array(q.shape), "L": ring.array(q.shape[:-1], torch.float32)}
+            launch = ring.launch("grouped_ring_attention", spare, "OL", arrays, ring.groups)
             ring.place.sizes[ring.key] = launch, {name: array.tensor() for name, array in arrays.items()}
         self._launch, self._shards = ring.place.sizes[ring.key]
 
@@ -186,29 +187,28 @@ class RingBackward:
             arrays = {name: ring.array(shape) for name, shape in (("Q", q.shape), ("dO", q.shape))}
             arrays |= {name: ring.array(k.shape) for name in ("K", "V")}
             arrays |= {name: ring.array(q.shape[:-1], torch.float32) for name in ("L", "delta")}
-            keys, rows = ({name: arrays[name] for name in some} for some in (("K", "V"), ("Q", "dO", "L", "delta")))
+            found = {name: ring.array(q.shape) for name in ("dQ", "dK", "dV")}
+            heads = {name: ring.array(q.shape) for name in ("K", "V")} if ring.each > 1 else {}
+            rows, keys = ({name: found[name] for name in some} for some in (("dQ",), ("dK", "dV")))
             fetched = _fetched(q.shape[-1], causal=causal)
-            of_rows = ring.launch("ring_attention_dq", ("dQ",), keys | rows, ring.groups | ring.keys, fetched)
-            of_keys = ring.launch("ring_attention_dkdv", ("K", "V", "dK", "dV"), rows, ring.keys, _BY_ALL)
-            shards = {name: one.tensor() for name, one in arrays.items()}
-            ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards
-        self._delta, self._of_rows, self._of_keys, self._shards = ring.place.sizes[key]
+            of_rows = ring.launch("ring_attention_dq", rows, rows, arrays, ring.groups | ring.keys, fetched)
+            of_keys = ring.launch("ring_attention_dkdv", keys, keys, arrays | heads, ring.keys, _BY_ALL)
+            shards, more = ({name: one.tensor() for name, one in some.items()} for some in (arrays, heads))
+            ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards, more
+        self._delta, self._of_rows, self._of_keys, self._shards, self._heads = ring.place.sizes[key]
 
     def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
         shards = self._shards
         for name, tensor in (("dO", grad), ("Q", q), ("K", k), ("V", v), ("L", logs)):
             shards[name].copy_(tensor)
+        for name, shard in self._heads.items():
+            shard.view(*self._shape[:2], self._each, *self._shape[2:]).copy_(shards[name][:, :, None])
         self._delta(shards["dO"], as_kernels_read(out), shards["delta"])
         found = torch.empty_like(q, memory_format=torch.contiguous_format)
         self._of_rows(found)
-        keys = [self._for_heads(shards[name]) for name in ("K", "V")]
-        of_keys = [torch.empty_like(each) for each in keys]
-        self._of_keys(*keys, *of_keys)
+        of_keys = [torch.empty_like(found) for _ in range(2)]
+        self._of_keys(*of_keys)
         return found, *map(self._of_heads, of_keys)
-
-    def _for_heads(self, keys: Any) -> Any:
-        """K or V with as many heads as Q."""
-        return keys if self._each == 1 else keys.repeat_interleave(self._each, 1)
 
     def _of_heads(self, found: Any) -> Any:
         """The gradient of heads of K or V, of which each serves several of Q."""
@@ -245,16 +245,18 @@ class _Ring:
     def launch(
         self,
         example: str,
-        tensors: Sequence[str],
+        spare: Mapping[str, Array],
+        results: Collection[str],
         arrays: Mapping[str, Array],
         dims: Mapping[str, int],
         schedule: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Launches of an example on its arrays, whose dimensions are those of Q and `dims`, and on `tensors`."""
+        """Launches of an example on its arrays, whose dimensions are those of Q and `dims`, and on tensors
+        in place of the `spare` ones, the `results` among them."""
         constants = self._constants | ({"group": self.each} if "G" in dims else {})
         program = kernels.example(example, kernels.type_name(self._dtype))
         kernel = loaded(self.place, program, {**self._dims, **dims}, constants, schedule)
-        return Launch(kernel, tensors, {**arrays, "scale": self._scale})
+        return Launch(kernel, [*spare], {**arrays, "scale": self._scale}, (), spare, results)
 
 
 def _delta(q: Any) -> Launch:

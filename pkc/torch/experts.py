@@ -41,8 +41,9 @@ def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, g
     key = MOE, X.dtype, X.shape, choices.shape[1], gate.shape
     if key not in place.sizes:
         place.sizes[key] = _prepared(place, X, choices, gate, ranks)
-    shard, whole, gather, launch = place.sizes[key]
-    gather(as_kernels_read(choices))
+    shard, mine, whole, gather, launch = place.sizes[key]
+    mine.copy_(choices)
+    gather()
     made = routes(whole, len(gate), rank=rank, ranks=ranks)
     out = torch.empty_like(X, memory_format=torch.contiguous_format)
     shard.copy_(X)
@@ -52,20 +53,22 @@ def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, g
 
 
 def _prepared(place: Place, X: Any, choices: Any, gate: Any, ranks: int) -> tuple[Any, ...]:
-    """This rank's shard of tokens, the choices of all ranks, the launch that gathers these, and that of the experts."""
+    """This rank's shards of tokens and of choices, the choices of all ranks, the launch that gathers these, and that of
+    the experts."""
     (tokens, hidden), top, (experts, _, inner) = X.shape, choices.shape[1], gate.shape
     whole, rows = tokens * ranks, room(tokens * ranks, top, experts)
     x, y = (
         place.array((whole, hidden), X.dtype, "shard", 0),
         place.array((rows, hidden), X.dtype, "symmetric", number=1),
     )
-    gathered = place.array((whole, top), choices.dtype, "replicate", number=2)
+    chosen = place.array((whole, top), choices.dtype, "shard", 0, number=2)
+    gathered = place.array((whole, top), choices.dtype, "replicate", number=3)
     loads = loaded(place, kernels.example("all_gather", "int32"), {"M": whole, "N": top})
-    gather = Launch(loads, ("X",), {"Y": gathered})
+    gather = Launch(loads, (), {"X": chosen, "Y": gathered})
     dims = {"S": whole, "H": hidden, "R": rows, "E": experts, "K": top, "T": tokens, "N": inner}
     names = "rows", "first", "count", "places", "weight", "gate", "up", "down", "O"
     launch = Launch(loaded(place, kernels.experts(kernels.type_name(X.dtype)), dims), names, {"X": x, "Y": y})
-    return x.tensor(), gathered.tensor(), gather, launch
+    return x.tensor(), chosen.tensor(), gathered.tensor(), gather, launch
 
 
 def _obstacle(X: Any, choices: Any, gate: Any, ranks: int) -> str:

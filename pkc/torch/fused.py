@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from pkc.kernels import Kernel
@@ -65,7 +64,7 @@ class GatherMatmul:
         sizes = place.sizes.get(key)
         if sizes is None:
             kernel = kernels.gather_matmul(kernels.type_name(a.dtype), transposed=self._right.transposed)
-            array = partial(place.array, (key[3], key[4]), a.dtype, "shard", 0)
+            array = place.array((key[3], key[4]), a.dtype, "shard", 0)
             sizes = place.sizes[key] = Sizes(place, kernel, "A", array, key[3:])
         self._sizes, self._launch = sizes, sizes.launch("BC", "B" * self._right.transposed)
 
@@ -97,10 +96,10 @@ class MatmulSum:
         if sizes is None:
             make = kernels.matmul_scatter if scatter else kernels.matmul_reduce
             kernel = make(kernels.type_name(a.dtype), transposed=self._right.transposed, average=average)
-            array = partial(place.array, (rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
+            array = place.array((rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
             sizes = place.sizes[key] = Sizes(place, kernel, "C", array, key[4:])
         self._shape = math.prod(self._mine.rows), columns
-        self._sizes, self._launch = sizes, sizes.launch("AB", "B" * self._right.transposed)
+        self._sizes, self._launch = sizes, sizes.launch("AB", "B" * self._right.transposed, results="C")
 
     def __call__(self, a: Any, right: Any) -> Any:
         matrix, shared = aligned(self._form.of(a).contiguous()), self._sizes.shared
@@ -125,24 +124,24 @@ class Right:
 
 
 class Sizes:
-    """A kernel for some sizes, and its array of memory that ranks share, as `array` makes it; `shared` is the part of
+    """A kernel for some sizes, and its array of memory that ranks share; `shared` is the part of
     this rank, a tensor, or `None` if no other rank reaches it: then it is one more tensor of each launch."""
 
-    def __init__(
-        self, place: Place, kernel: Kernel, name: str, array: Callable[[], Array], sizes: Sequence[int]
-    ) -> None:
+    def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
         self._name, self._mesh = name, place.mesh
         self._dims = dict(zip("MKN", sizes, strict=True))
         self._loaded = loaded(place, kernel.tree, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
-        self._array = None if lies_anywhere(self._loaded, name) else array()
-        self.shared = None if self._array is None else self._array.tensor()
+        self._array = array
+        self.shared = None if lies_anywhere(self._loaded, name) else self._array.tensor()
         self._fetched: Any = None
 
-    def launch(self, names: str, transposed: str) -> Launch:
-        """Launches with private tensors of these names, a letter each; those that are `transposed` lie by columns."""
-        if self._array is None:
-            return Launch(self._loaded, names + self._name, {}, transposed)
-        return Launch(self._loaded, names, {self._name: self._array}, transposed)
+    def launch(self, names: str, transposed: str, *, results: str = "") -> Launch:
+        """Launches with tensors of these names, a letter each, and of the array behind them if no other rank reaches
+        it, which may be among `results`; those that are `transposed` lie by columns."""
+        shared = {self._name: self._array}
+        if self.shared is None:
+            return Launch(self._loaded, names + self._name, {}, transposed, shared, results)
+        return Launch(self._loaded, names, shared, transposed)
 
     def given(self, operand: Any) -> Sequence[Any]:
         """Copy an operand to where other ranks reach it; or what a launch takes in its place."""

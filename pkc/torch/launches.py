@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pkc.driver.builder import artifact_for
 from pkc.frontend.tree import Program
-from pkc.runtime.arguments import fingerprints
+from pkc.runtime.arguments import fingerprints, lowest
+from pkc.runtime.arrays import Array
 from pkc.runtime.launch import LoadedKernel, Plan
 from pkc.runtime.mesh import Mesh
 from pkc.torch.groups import Place
@@ -51,13 +52,27 @@ def lies_anywhere(kernel: LoadedKernel, name: str) -> bool:
 
 class Launch:
     """Launches of a kernel on torch's current stream: its tensors `names`, each of one layout, which no other rank
-    reaches, and other arguments that stay as they are. Tensors that are `transposed` are passed by columns."""
+    reaches, and other arguments that stay as they are. Tensors that are `transposed` are passed by columns.
+
+    `spare` has arrays of the mesh for those that are not private: allocators may give tensors addresses that are too
+    low to take their place. What is among `results` is then copied from there, all else before the launch to there.
+    """
 
     def __init__(
-        self, kernel: LoadedKernel, names: Sequence[str], fixed: Mapping[str, Any], transposed: Sequence[str] = ()
+        self,
+        kernel: LoadedKernel,
+        names: Sequence[str],
+        fixed: Mapping[str, Any],
+        transposed: Sequence[str] = (),
+        spare: Mapping[str, Array] | None = None,
+        results: Collection[str] = (),
     ) -> None:
         self._kernel, self._names, self._fixed, self._transposed = kernel, names, fixed, transposed
         self._device = kernel.mesh.local[0].device
+        self._spare, self._results, self._lowest = spare or {}, results, lowest(kernel.mesh)
+        self._lent = [number for number, name in enumerate(names) if name in self._spare]
+        """The positions of tensors in place of arrays of the mesh."""
+        self._by_heap: Launch | None = None
         self._plan: Plan | None = None
         self._behind: list[int] = []
         """The pointers of the other arguments, which come behind those of the tensors."""
@@ -65,6 +80,10 @@ class Launch:
 
     def __call__(self, *tensors: Any) -> None:
         pointers = [*[each.data_ptr() for each in tensors], *self._behind]
+        for number in self._lent:
+            if pointers[number] < self._lowest:
+                self._copied(tensors)
+                return
         stream = torch._C._cuda_getCurrentRawStream(self._device)
         if self._plan is None or not self._kernel.start(self._plan, pointers, stream):
             arguments = dict(zip(self._names, tensors, strict=True))
@@ -73,6 +92,19 @@ class Launch:
             plan = self._kernel.plan({**arguments, **self._fixed}, {}, stream)
             self._kernel.start(plan, pointers, stream)
             self._plan = plan  # only now may another thread let its tensors take the place of these
+
+    def _copied(self, tensors: Sequence[Any]) -> None:
+        """Launch on the spare arrays."""
+        shards = {name: array.tensor() for name, array in self._spare.items()}
+        if self._by_heap is None:
+            names = [name for name in self._names if name not in shards]
+            self._by_heap = Launch(self._kernel, names, {**self._fixed, **self._spare}, self._transposed)
+        given = dict(zip(self._names, tensors, strict=True))
+        for name in shards.keys() - set(self._results):
+            shards[name].copy_(given[name])
+        self._by_heap(*[tensor for name, tensor in given.items() if name not in shards])
+        for name in self._results:
+            given[name].copy_(shards[name])
 
 
 def aligned(tensor: Any) -> Any:

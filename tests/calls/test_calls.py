@@ -16,6 +16,7 @@ from pkc.diagnostics import PACKAGE
 from pkc.driver import builder, launcher
 from pkc.language import *
 from pkc.runtime import default
+from pkc.runtime.group import Group
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from tests.calls import helpers
@@ -174,6 +175,24 @@ def _under_torchrun(rank: int) -> Any:
 
 def test_under_torchrun() -> None:
     assert in_processes(_under_torchrun, 2) == [([1000, 1000], 1, 2), ([1001, 1001], 1, 2)]
+
+
+def _tensors_on_rank_1(rank: int) -> Any:
+    api = Api(gpus=2)
+    with pytest.MonkeyPatch.context() as patch:
+        use(patch, api)
+        patch.setattr(Group.__init__, "__defaults__", (10.0,))  # seconds until a rank misses the others
+        x, y, z = (kept.empty(name, M=128, N=64) for name in "XYY")
+        kept(x, y)
+        kept(x, tensor(64, 64, device=rank, at=FAR) if rank else y)
+        kept(x, tensor(64, 64, device=rank, at=FAR + 1) if rank else z)
+        pkc.mesh().close()
+    return len(api.launches)
+
+
+def test_each_rank_passes_tensors_or_arrays() -> None:
+    """Of arrays that no other rank reaches ranks need not agree on the places."""
+    assert in_processes(_tensors_on_rank_1, 2) == [3, 3]
 
 
 def test_a_file(api: Api) -> None:

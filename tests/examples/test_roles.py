@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import product
@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from pkc.diagnostics import PkcError
 from pkc.dialect.blocks import Block
 from pkc.dialect.deferred import is_deferred
+from pkc.dialect.types import Layout
 from pkc.driver.compiler import Compiled, load
 from pkc.sim.array import Array, Where
 from pkc.sim.draw import draw_inputs
@@ -83,7 +84,7 @@ def at_tile_level(name: str, ranks: int, ragged: bool) -> tuple[dict[str, int], 
 
 @contextmanager
 def seen_from_afar() -> Iterator[set[str]]:
-    """The arrays of which a rank reaches what is another rank's."""
+    """The arrays of which a rank reaches what is another rank's, all copies among it."""
     found: set[str] = set()
     locate = Array.locate
 
@@ -93,8 +94,19 @@ def seen_from_afar() -> Iterator[set[str]]:
             found.add(self.name)
         return where
 
+    def of_all(method: Callable[..., Any], *, replicated: bool) -> Callable[..., Any]:
+        def call(self: Array, *given: Any) -> Any:
+            if self.place.copies > 1 and (self.place.layout is Layout.Replicate or not replicated):
+                found.add(self.name)
+            return method(self, *given)
+
+        return call
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Array, "locate", watched)
+        patch.setattr(Array, "everywhere", of_all(Array.everywhere, replicated=True))
+        for name in ("reduce", "store_everywhere"):
+            patch.setattr(Array, name, of_all(getattr(Array, name), replicated=False))
         yield found
 
 

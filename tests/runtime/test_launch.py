@@ -417,7 +417,7 @@ def test_processes_compare_the_same_text_for_a_call_like_one_before(monkeypatch:
     form = Form(replace(interface, scalars=()), mesh, tuple(given), found, {})
     like, checked = form.bound(found, pointers), bind(interface, mesh, given, {})
     assert like is not None
-    assert (like.describe(), like.spans) == (checked.describe(), checked.spans)
+    assert (like.describe(names), like.spans) == (checked.describe(names), checked.spans)
 
 
 def test_a_single_tensor_for_a_single_rank(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -703,7 +703,7 @@ LENT = replace(
 
 
 HIGH = 3 * STRIDE
-"""Tensors lie behind the range of addresses of the ranks but one."""
+"""Tensors lie as high as the last rank's memory behind that of the first, on all ranks alike."""
 
 
 def lent_on(monkeypatch: pytest.MonkeyPatch) -> tuple[LoadedKernel, dict[str, Any], Api]:
@@ -772,10 +772,8 @@ def test_tensors_that_are_no_shards(monkeypatch: pytest.MonkeyPatch) -> None:
         ],
         "[PK842]: `C` of `gemm_rs` is reached by its own rank alone: 2 arrays for 3 ranks\n"
         "  = help: pass a list with one tensor for each rank of this process": shards(9)[:2],
-        f"[PK841]: `C` of `gemm_rs` begins at 0x1000000000 on rank 2, too low for a tensor{made}": [
-            *shards(9)[:2],
-            replace(shards(9)[2], address=1 << 36),
-        ],
+        f"[PK841]: `C` of `gemm_rs` begins at 0x1000000000 on rank 0; tensors in its place begin at 0x8000000000 or"
+        f" above{made}": [replace(shards(9)[0], address=1 << 36), *shards(9)[1:]],
         f"[PK841]: `C` of `gemm_rs` is neither an array of the mesh nor a tensor{made}": [1, 2, 3],
     }
     kernel(arguments)

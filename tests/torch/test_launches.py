@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.runtime.fake import FIRST_POINTER
-from tests.runtime.test_launch import reduce_on
+from pkc.runtime.arrays import Array
+from pkc.runtime.kernel_parameters import layout
+from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.mesh import Mesh
+from tests.runtime.fake import FIRST_POINTER, Device, Tensor, driver
+from tests.runtime.test_launch import LENT, STRIDE, reduce_on
 from tests.torch.modules import module_of
 
 
@@ -55,3 +60,36 @@ def test_what_is_prepared_is_launched_before_another_thread_has_it(monkeypatch: 
     launch(tensor)
     shifts = [api.encoded[each.struct[128] - 1]["address"] - FIRST_POINTER for each in api.launches]
     assert shifts == [64, 0]
+
+
+def test_tensors_that_lie_too_low_go_through_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of allocators that map memory where they like; others take the place of the array."""
+    made, api = driver(monkeypatch, gpus=1)
+    api.struct_bytes = layout(LENT.fields)[1]
+    kernel = LoadedKernel(LENT, Mesh.single_process(driver=made))
+    array = kernel.mesh.empty((40, 64), "f32", "shard", 0)
+    a = Tensor((40, 72), device=Device(0))
+    copied: list[tuple[str, str]] = []
+
+    class Named(Tensor):
+        def copy_(self, other: Any) -> None:
+            copied.append((where(self), where(other)))
+
+    def where(tensor: Any) -> str:
+        return "heap" if tensor.data_ptr() == array.address else "tensor"
+
+    def shard(address: int) -> Named:
+        return Named((40, 64), "torch.float32", Device(0), address=address)
+
+    monkeypatch.setattr(Array, "tensor", lambda _: shard(array.address))
+    module = _module(monkeypatch)
+    monkeypatch.setattr(module, "lowest", lambda _: STRIDE)  # as of two ranks
+    rest = {"scale": 0.5, "count": 1}
+    for results, expected in (("C", ("tensor", "heap")), ("", ("heap", "tensor"))):
+        launch = module.Launch(kernel, "AC", rest, (), {"C": array}, results)
+        for address in (2 * STRIDE, 1 << 33, 3 * STRIDE, 1 << 34):
+            copied.clear()
+            launch(a, shard(address))
+            low = address < STRIDE
+            assert copied == [expected] * low
+            assert api.encoded[api.launches[-1].struct[0] - 1]["address"] == (array.address if low else address)
