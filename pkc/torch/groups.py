@@ -63,7 +63,7 @@ class Place:
     """A mesh with the kernels loaded there, and memory for operands and results that other ranks reach.
 
     One range of memory serves all operators of a size: they run one after the other, a launch ends when all ranks are
-    done with it, and what an operator returns is copied out before the next one.
+    done with it, and what an operator returns lies elsewhere, or is copied out before the next one.
     """
 
     def __init__(self, mesh: Mesh) -> None:

@@ -758,6 +758,21 @@ def test_tensors_that_show_how_long_a_dimension_is(monkeypatch: pytest.MonkeyPat
         assert {struct.unpack_from("<i", launch.struct, 8) for launch in api.launches[-3:]} == {(3 * rows,)}
 
 
+def test_tensors_that_show_a_dimension_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their other axis says how long the sharded one is."""
+    made, api = driver(monkeypatch, gpus=3)
+    array = ArrayParameter("C", "f32", ("M", "M"), "shard", 0, False, local=True)
+    artifact = replace(SMALL, arrays=(array,), fields=(Base("C_base", "C"), Dimension("M", "M")))
+    kernel = LoadedKernel(artifact, Mesh.single_process(driver=made))
+    api.struct_bytes = 128
+    kernel({"C": [replace(each, shape=(22, 64)) for each in shards(9)]})
+    assert {struct.unpack_from("<i", launch.struct, 8) for launch in api.launches} == {(64,)}
+    wrong = [replace(each, shape=(21, 64)) for each in shards(9)]
+    assert (
+        refused(kernel, {"C": wrong}) == "error[PK844]: `C` of `copy` has shape [21, 64] on rank 0; expected [22, 64]"
+    )
+
+
 def test_tensors_that_are_no_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, arguments, api = lent_on(monkeypatch)
     made = '\n  = help: `mesh.empty((M, 64), "f32", "shard", 0)` makes an array that fits'
