@@ -54,8 +54,8 @@ LATELY = (
     Mistake(
         "a plan moves to a tensor that lies too low",
         "runtime/plans.py",
-        "            if pointers[number] < form.lowest:",
-        "            if False:",
+        "        if self._form.lent and self._form.too_low(pointers):",
+        "        if False:",
         "runtime/test_launch.py",
     ),
     Mistake(

@@ -230,11 +230,10 @@ class _Binder:
         if axis is None or len(shape) != len(parameter.dims):
             self._shape(parameter, view.shape, rank)
             return
-        for place, (other, extent) in enumerate(zip(parameter.dims, shape, strict=True)):
-            if place != axis and isinstance(other, str) and other != RANKS:
-                self._set(other, extent, parameter.name, rank.rank)  # it may be the sharded one, too
         dim = parameter.dims[axis]
-        whole = self._found[dim][0] if dim in self._found else dim
+        told = self._found[dim][0] if dim in self._found else dim
+        others = ((place, other) for place, other in enumerate(parameter.dims) if place != axis)
+        whole = next((shape[place] for place, other in others if other == dim), told)
         if isinstance(whole, str):
             shape[axis] *= ranks
         elif shape[axis] == shard_length(whole, ranks):

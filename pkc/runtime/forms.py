@@ -45,7 +45,7 @@ class Form:
             like.number(first)
             lent += range(first, first + len(like.places)) if like.lent else ()
             first += len(like.places)
-        self.lent, self.lowest = lent, lowest(mesh)
+        self.lent, self._lowest = lent, lowest(mesh)
         """The pointers of tensors in place of arrays that are not private, and the least that they may be."""
         self._known: dict[str | int, int] = {RANKS: mesh.ranks, **{dim: int(size) for dim, size in settings.items()}}
         own = {like.name for like in self._arrays if like.own}
@@ -55,6 +55,10 @@ class Form:
         pairs = ((a, b) for b in range(len(self._arrays)) for a in range(b))
         self.apart = [(a, b) for a, b in pairs if self._arrays[a].written or self._arrays[b].written]
         """Arrays by position, of which one is written: they share no memory."""
+
+    def too_low(self, pointers: Sequence[int]) -> bool:
+        """Whether a tensor begins too low to take the place of an array."""
+        return any(pointers[number] < self._lowest for number in self.lent)
 
     def bound(self, given: Sequence[Any], pointers: Sequence[int]) -> Bound | None:
         """The arguments with these fingerprints, whose arrays are at `pointers`; `None` if they do not fit."""
@@ -71,9 +75,8 @@ class Form:
         # `list[Span]()` takes several times as long as `[]`.
         spans: list[list[Span]] = [[] for _ in range(self._count)]
         own: dict[str, tuple[int, ...]] = {}
-        for number in self.lent:
-            if pointers[number] < self.lowest:
-                return None
+        if self.lent and self.too_low(pointers):
+            return None
         dims, heap = self._known.copy(), dict.fromkeys(self._heap, 0)
         for like in self._arrays:
             size = like.bytes(given[like.at], dims)

@@ -82,10 +82,8 @@ class Plan:
             return False
         if self.fixed and any(pointers[number] != before[number] for number in self.fixed):
             return False
-        form = self._form
-        for number in form.lent:
-            if pointers[number] < form.lowest:
-                return False
+        if self._form.lent and self._form.too_low(pointers):
+            return False
         if not self._apart(pointers):
             return False
         self._pointers = []  # after an interrupt on the way, nobody knows what is where

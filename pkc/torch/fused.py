@@ -10,7 +10,6 @@ from typing import Any
 
 from pkc.kernels import Kernel
 from pkc.runtime.arrays import Array, View, row_major
-from pkc.runtime.element import element_name
 from pkc.runtime.launch import runs_on
 from pkc.runtime.torch import tensor
 from pkc.targets import DEFAULT, code_of
@@ -124,15 +123,14 @@ class Right:
 
 
 class Sizes:
-    """A kernel for some sizes, and its array of memory that ranks share; `shared` is the part of
-    this rank, a tensor, or `None` if no other rank reaches it: then it is one more tensor of each launch."""
+    """A kernel for some sizes, with an array of the mesh; `shared` is its part on this rank, a tensor, or `None` if no
+    other rank reaches it: then launches take one more tensor in its place."""
 
     def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
-        self._name, self._mesh = name, place.mesh
+        self._name, self._array, self._rank = name, array, place.mesh.local[0]
         self._dims = dict(zip("MKN", sizes, strict=True))
         self._loaded = loaded(place, kernel.tree, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
-        self._array = array
-        self.shared = None if lies_anywhere(self._loaded, name) else self._array.tensor()
+        self.shared = None if lies_anywhere(self._loaded, name) else array.tensor()
         self._fetched: Any = None
 
     def launch(self, names: str, transposed: str, *, results: str = "") -> Launch:
@@ -152,13 +150,13 @@ class Sizes:
 
     def gathered(self, local: Any) -> Any:
         """A copy of the whole operand, which the kernel has fetched but for this rank's rows."""
-        rank = self._mesh.local[0]
         if self._fetched is None:
-            name, shape = f"{self._name}.fetched", (self._dims["M"], self._dims["K"])
-            address = self._mesh.heap.address(rank.rank, self._loaded.scratch(name, self._dims))
-            view = View(address, shape, row_major(shape), element_name(local.dtype), rank.device)
+            name = f"{self._name}.fetched"
+            heap, shape = self._array.heap, self._array.shape
+            address = heap.address(self._rank.rank, self._loaded.scratch(name, self._dims))
+            view = View(address, shape, row_major(shape), self._array.dtype, self._rank.device)
             self._fetched = tensor(view)
         whole = self._fetched.clone()
         rows = local.shape[0]
-        whole[rank.rank * rows : (rank.rank + 1) * rows] = local
+        whole[self._rank.rank * rows : (self._rank.rank + 1) * rows] = local
         return whole

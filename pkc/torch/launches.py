@@ -72,7 +72,8 @@ class Launch:
         self._spare, self._results, self._lowest = spare or {}, results, lowest(kernel.mesh)
         self._lent = [number for number, name in enumerate(names) if name in self._spare]
         """The positions of tensors in place of arrays of the mesh."""
-        self._by_heap: Launch | None = None
+        self._by_heap: tuple[Launch, Mapping[str, Any]] | None = None
+        """Launches on the spare arrays, and these on this rank, as tensors."""
         self._plan: Plan | None = None
         self._behind: list[int] = []
         """The pointers of the other arguments, which come behind those of the tensors."""
@@ -95,14 +96,15 @@ class Launch:
 
     def _copied(self, tensors: Sequence[Any]) -> None:
         """Launch on the spare arrays."""
-        shards = {name: array.tensor() for name, array in self._spare.items()}
         if self._by_heap is None:
-            names = [name for name in self._names if name not in shards]
-            self._by_heap = Launch(self._kernel, names, {**self._fixed, **self._spare}, self._transposed)
+            names = [name for name in self._names if name not in self._spare]
+            launch = Launch(self._kernel, names, {**self._fixed, **self._spare}, self._transposed)
+            self._by_heap = launch, {name: array.tensor() for name, array in self._spare.items()}
+        launch, shards = self._by_heap
         given = dict(zip(self._names, tensors, strict=True))
         for name in shards.keys() - set(self._results):
             shards[name].copy_(given[name])
-        self._by_heap(*[tensor for name, tensor in given.items() if name not in shards])
+        launch(*[tensor for name, tensor in given.items() if name not in shards])
         for name in self._results:
             given[name].copy_(shards[name])
 

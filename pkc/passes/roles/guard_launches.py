@@ -87,8 +87,7 @@ class GuardLaunches(KernelPass):
 def _mark_local(kernel: KernelOp) -> None:
     """Say which of the caller's arrays no other rank reaches. Copy engines know those of the symmetric heap alone."""
     far = {array for _, array in reached(kernel)}
-    copied = {op.source for op in kernel.walk() if isinstance(op, CopyOp)}
-    copied |= {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
+    copied = {array for op in kernel.walk() if isinstance(op, CopyOp) for array in (op.source, op.target)}
     for array in kernel.body.block.args:
         if isinstance(array.type, PGLType) and array not in far | copied and not kernel.is_scratch(array):
             mark(kernel, array, LOCAL)
