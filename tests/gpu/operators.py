@@ -4,9 +4,9 @@
     python -m tests.gpu.operators --ranks 2 --device shared
     python -m tests.gpu.operators --ranks 2 --device cpu
 
-With `shared` all processes drive the first GPU, where their kernels take turns: results are those of several GPUs, and
-times mean nothing. Without GPUs torch's collectives and matmuls do the work: that checks all but the kernels. Prints a
-line for each check; the exit status is that of a test.
+With `shared` all processes drive the first GPU, where their kernels take turns: results are those of several GPUs,
+times mean nothing, and the pass of torch.compile is not checked. Without GPUs torch's collectives and matmuls do the
+work: that checks all but the kernels. Prints a line for each check; the exit status is that of a test.
 """
 
 from __future__ import annotations
@@ -242,6 +242,10 @@ CHECKS: Sequence[Callable[[Job], str]] = (
 )
 
 
+CRASHES = {"fused": "gloo's gathering of tensors on GPUs crashes (torch 2.11)"}
+"""What processes that share a GPU cannot check, and why."""
+
+
 # In each process
 
 
@@ -263,6 +267,9 @@ def run_checks(device: str, names: Sequence[str]) -> bool:
     by_name = {check.__name__: check for check in CHECKS}
     for check in [by_name[name] for name in names] or CHECKS:
         started = time.perf_counter()
+        if device == "shared" and check.__name__ in CRASHES:
+            print(f"{device} {job.ranks} ranks  {check.__name__:14} not checked: {CRASHES[check.__name__]}", flush=True)
+            continue
         try:
             told, right = check(copy.copy(job)), True
             dist.barrier()
