@@ -9,13 +9,21 @@ from typing import Any
 from pkc.check.counterexample import ADDRESSES
 from pkc.check.static import LAUNCHES
 from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.program import KernelOp
+from pkc.location import span_of
+from pkc.passes.roles.remote_accesses import array_name
+from pkc.semantics.errors import IndexOutOfRange
 from pkc.sim.draw import seeds_for
+from pkc.sim.numbers import grows_with
 from pkc.sim.run import resolve_dims
-from pkc.sim.small import other_dims
+from pkc.sim.small import other_dims, swept_dims
 
 FEW = 2
 """As many orders at most are tried of each of them."""
+
+_INDEXED = LoadOp | ReadOp | StoreOp | StoreAddOp
 
 _MOST_SEEDS = 12
 """From as many seeds at most inputs are drawn for integers that are compared, and from one round more of all cases."""
@@ -27,6 +35,8 @@ class Instance:
 
     dims: Mapping[str, int]
     seed: int
+    brief: bool = False
+    """Whether it is one of many sizes, looked at in one order."""
 
 
 def other_instances(
@@ -38,7 +48,7 @@ def other_instances(
 ) -> Iterator[Instance]:
     """Further instances, in which dimensions that are given keep their size. If the program compares integers that are
     drawn, each has other ones, and there are more with the sizes asked for, until each integer has been on both sides.
-    Raises `PkcError` if dimensions do not fit."""
+    Last come many sizes in a row, looked at briefly. Raises `PkcError` if dimensions do not fit."""
     seeds = min(_MOST_SEEDS, 2 * seeds_for(kernel, ranks=ranks, dims=asked))
     seen = [dict(asked)]
     for sizes in other_dims(kernel, ranks):
@@ -47,16 +57,34 @@ def other_instances(
             yield Instance(dims, LAUNCHES * len(seen) if seeds else 0)
             seen.append(dims)
     yield from (Instance(asked, seed) for seed in range(LAUNCHES * len(seen), seeds, LAUNCHES))
+    for sizes in swept_dims(kernel, ranks):
+        dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
+        if dims not in seen:
+            yield Instance(dims, LAUNCHES * len(seen) if seeds else 0, brief=True)
+            seen.append(dims)
 
 
 def too_small(kernel: KernelOp, mean: Callable[[], object]) -> Diagnostic | None:
     """What a program from which roles are derived finds past the end of an array where `mean` runs it: for such sizes
-    its dimensions depend on each other in a way that its text does not say."""
+    its dimensions depend on each other in a way that its text does not say. Not what it finds past the end of the very
+    dimension that it goes through: that is so for any size."""
     if kernel.roles:
         return None
     try:
         mean()
     except PkcError as error:
         first = error.diagnostics[0]
-        return first if isinstance(first, ADDRESSES) else None
+        return first if isinstance(first, ADDRESSES) and not _overruns_itself(kernel, first) else None
     return None
+
+
+def _overruns_itself(kernel: KernelOp, found: Diagnostic) -> bool:
+    """Whether an index outside of a dimension grows with that dimension alone."""
+    if not isinstance(found, IndexOutOfRange):
+        return False
+    for op in kernel.walk():
+        if isinstance(op, _INDEXED) and span_of(op.location) == found.span and array_name(op.array) == found.array:
+            dim = array_type(op.array).dimensions[found.axis]
+            if isinstance(dim, str) and grows_with(op.indices[found.axis]) == {dim}:
+                return True
+    return False

@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole, counter_name, of_channel
 from pkc.diagnostics import PkcError
 from pkc.dialect.ranges import I32
-from pkc.location import span_of
+from pkc.location import NOWHERE, span_of
 from pkc.sim.errors import CounterOverflow
 
 
@@ -64,7 +64,8 @@ class Progress:
     """Waits for fewer signals than come, of which some come only after them."""
 
     held: tuple[Operation, int] | None = None
-    """A wait that does not end if it is for as many or more, whatever its counter reaches."""
+    """A wait that does not end if it is for as many or more, whatever its counter reaches; with all that the same wait
+    of the program has become."""
 
     def without(self, wait: Operation, wanted: int, warp_roles: Iterable[WarpRole]) -> Progress:
         """The same launch once more, in which this wait does not end if it is for as many or more."""
@@ -119,7 +120,10 @@ class Progress:
             _join(run.parent, ready)
 
     def _is_held(self, op: Operation, wanted: int) -> bool:
-        return self.held is not None and op is self.held[0] and wanted >= self.held[1]
+        if self.held is None or wanted < self.held[1]:
+            return False
+        place = span_of(self.held[0].location)
+        return op is self.held[0] or NOWHERE != place == span_of(op.location)
 
     def _check_width(self, counter: Counter, verb: str, value: int, op: Operation) -> None:
         if value not in I32:

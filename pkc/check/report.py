@@ -86,8 +86,8 @@ def check_kernel(
     run = _Checks(tile, roles, written, ranks, dims, orders, explored, grounds=list(proved(roles.kernel)))
     findings = run.found()
     for other in () if findings else other_instances(tile.kernel, ranks, sizes, {}, dims):
-        also = replace(run, dims=other.dims, seed=other.seed, orders=min(orders, FEW), explored=0)
-        also = replace(also, grounds=[]) if other.dims == dims else also
+        also = replace(run, dims=other.dims, seed=other.seed, orders=1 if other.brief else min(orders, FEW), explored=0)
+        also = replace(also, grounds=[], lines=[]) if other.brief or other.dims == dims else also
         if not findings and too_small(tile.kernel, also.mean) is None:
             findings = also.found()
     return Checked(source.name, ranks, dims, tuple(run.lines), tuple(findings), tuple(run.warnings), tuple(run.grounds))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 from typing import TypeAlias
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pkc.check import static_errors as errors
 from pkc.check.trace import Visit, WarpRole
@@ -58,9 +58,7 @@ def _meant(visit: Visit) -> tuple[int, ...]:
 
 def _joined(roles: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
     """Pairs of roles between which tiles go through channels, also through further roles."""
-    ends: dict[RoleOp, set[object]] = {
-        role: {op.channel for op in role.walk() if isinstance(op, CommitOp | ConsumeOp)} for role in roles
-    }
+    ends = {role: _channels(role) for role in roles}
     pairs = {(one, other) for one, other in combinations(roles, 2) if ends[one] & ends[other]}
     while True:
         links = pairs | {(other, one) for one, other in pairs}
@@ -68,6 +66,10 @@ def _joined(roles: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
         if further <= pairs:
             return pairs
         pairs |= further
+
+
+def _channels(role: RoleOp) -> set[SSAValue]:
+    return {op.channel for op in role.walk() if isinstance(op, CommitOp | ConsumeOp)}
 
 
 def _same(
@@ -80,6 +82,8 @@ def _same(
     """
     both = [[visit for visit in warp_role.visits if visit[0] in passing] for warp_role in (one, other)]
     ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
+    if ours and theirs and not ours & theirs and not _channels(one.role) & _channels(other.role):
+        return  # each has what it has in common with a third role in other lists
     if bool(ours) != bool(theirs):
         alike = _lists(one.role) & _lists(other.role)
         both = [[visit for visit in visits if passing[visit[0]] in alike] for visits in both]

@@ -10,6 +10,7 @@ import click
 
 from pkc import console
 from pkc.check.counterexample import (
+    ADDRESSES,
     STEPS,
     Alike,
     Counterexample,
@@ -36,9 +37,12 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
+from pkc.sim.draw import say_given
 from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import small_dims
+
+_OTHER_RANKS = (3, 1)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Request:
     exhaustive: int
     delays: tuple[Delay, ...]
     target: str
+    other_ranks: bool = False
+    """Whether other numbers of ranks are looked at too, as none was asked for."""
 
 
 def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
@@ -86,6 +92,8 @@ def _roles_of(chosen: Chosen, target: str) -> Compiled:
 def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     """Check statically, then simulate both levels; print what was checked and found. True if nothing was found."""
     ranks, settings = request.chosen.ranks, request.chosen.settings(tile.kernel)
+    for level in (tile, roles):
+        say_given(level.kernel, settings.scalars)
     small = small_dims(tile.kernel, ranks)
     dims = resolve_dims(tile.kernel, small | settings.dims, settings.scalars, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
@@ -95,14 +103,25 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
         return False
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
+    brief: list[_Checked] = []
     for one in others:
         grounds = [] if one.dims == dims else checked.grounds
         other = replace(checked, dims=one.dims, seed=one.seed, request=few, grounds=grounds)
         past = too_small(tile.kernel, other.mean)
-        if past is not None:
+        if past is not None and not one.brief:
             click.echo(f"no order on {other.where}: it is too small ({past.code}: {past.fill(past.title)})")
+        if past is not None:
+            continue
+        if one.brief and not _at_a_glance(other):
+            brief.append(other)
         elif not _check(other):
             return False
+    if brief:
+        sizes = "; ".join(instance_text(ranks, one.dims) for one in (brief[0], brief[-1]))
+        click.echo(f"ok: 1 order on each of {len(brief)} sizes more, from {sizes}")
+        checked.grounds.append(simulated(roles.kernel, Word.Sampled, "1 order", f"{len(brief)} sizes more"))
+    if request.other_ranks and tile.kernel.roles and not all(_on_ranks(checked, few, count) for count in _OTHER_RANKS):
+        return False
     for ground in sorted(checked.grounds, key=lambda ground: list(Word).index(ground.word)):
         click.echo(str(ground))
     return True
@@ -114,6 +133,39 @@ def _check(checked: _Checked) -> bool:
     if static is None or (checked.request.exhaustive and not _explore(checked)):
         return False
     return _simulate(checked, static.spread)
+
+
+def _on_ranks(checked: _Checked, request: Request, ranks: int) -> bool:
+    """Look at another number of ranks, at the smallest sizes: on two the next rank is the one before, and on one every
+    rank is the first. True if nothing was found but that a number names a rank that is not there."""
+    chosen, kernel = replace(request.chosen, ranks=ranks), checked.tile.kernel
+    settings = chosen.settings(kernel)
+    request = replace(request, chosen=chosen, delays=())
+    try:
+        dims = resolve_dims(kernel, small_dims(kernel, ranks) | settings.dims, settings.scalars, ranks)
+    except PkcError:  # a size that was asked for does not fit so many ranks
+        return True
+    other = replace(checked, request=request, dims=dims, seed=0)
+    found = _at_a_glance(other)
+    if any(isinstance(one, ADDRESSES) for one in found[:1]):
+        return True
+    if not found:
+        click.echo(f"ok: 1 order on {other.where}")
+        checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, "1 order", other.where))
+        return True
+    asked = checked.ranks
+    click.echo(f"on {asked} ranks nothing was found; `--ranks {asked}` checks these alone")
+    return _check(other)
+
+
+def _at_a_glance(checked: _Checked) -> Sequence[Diagnostic]:
+    """What is found statically, or in a single order."""
+    kernel = checked.roles.kernel
+    static = check_statically(kernel, ranks=checked.ranks, dims=checked.dims, seed=checked.seed)
+    try:
+        return static.findings or Trials(kernel, checked.baseline).check(Trial(1, 0))
+    except PkcError as error:
+        return error.diagnostics
 
 
 def _follow(checked: _Checked) -> Static | None:

@@ -162,7 +162,9 @@ def check(asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], tar
 
     chosen = choose(asked)
     tile, roles = levels_of(chosen, target)
-    if not execute(tile, roles, Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks), target)):
+    given = click.get_current_context().get_parameter_source("ranks") is not click.core.ParameterSource.DEFAULT
+    request = Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks), target, other_ranks=not given)
+    if not execute(tile, roles, request):
         raise SystemExit(1)
 
 

@@ -150,7 +150,9 @@ def _findings(log: str) -> Iterator[Finding]:
         if entry := _ENTRY.search(line):
             kernel = entry[1]
         elif coded := _CODED.match(line):
-            yield Finding(_kind(coded[1]), _named(line), coded[1])
+            kind = _kind(coded[1])
+            if kind is not None:
+                yield Finding(kind, _named(line), coded[1])
         elif spills := _SPILLS.search(line):
             yield Finding("spills", kernel, spills[0])
         elif "used 16 barriers" in line:
@@ -159,11 +161,14 @@ def _findings(log: str) -> Iterator[Finding]:
             yield Finding("other", _named(line), warning[1])
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> Kind | None:
     if "'setmaxnreg' ignored" in text:
         return "setmaxnreg"
     # ptxas has a code for each reason, and names wgmma or only its warpgroup.
-    return "serialized" if "are serialized" in text or "is injected" in text else "other"
+    if "are serialized" in text or "warpgroup.wait is injected" in text:
+        return "serialized"
+    # Registers that are written before the first MMA: those behind it are not held up.
+    return None if "warpgroup.arrive is injected" in text else "other"
 
 
 def _named(line: str) -> str:

@@ -106,8 +106,7 @@ class _Estimator:
             return self._flow()
         found = [self._phase(phase) for phase in work.phases]
         longest = max(found, key=lambda one: one.rounds * one.task)
-        written = 0.0 if work.multiplies else sum(map(self._written, work.phases))
-        memory = (sum(work.read.values()) + written) / rates.memory_bytes
+        memory = (sum(work.read.values()) + sum(map(self._written, work.phases))) / rates.memory_bytes
         communicates = bool(work.fetched) or any(map(self._sent, work.phases))
         # The last contributions are added up when all operands have been read.
         ends = sum(map(self._adding, work.phases))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -77,8 +78,9 @@ class Placed(Evaluator):
         return blocks.count(0, extent, size), extent, extent
 
     def _lists(self, op: BlockOp | BlockCountOp) -> int:
-        """How many lists of a dimension there are, if each task around begins another one."""
-        found = sources((op.start,) if op.start is not None else ())
+        """How many lists of a dimension lie behind each other, if each task around begins another one, in the same part
+        of what it addresses."""
+        found = sources((op.start,) if op.start is not None else ()) - _other_places(op)
         tasks = {value.owner.parent_op(): value.owner for value in found if isinstance(value.owner, Block)}
         counts = [
             count
@@ -110,3 +112,14 @@ class Placed(Evaluator):
         starts = range(0, extent, min(piece, kind.extent) or 1)[:_LOOKED_AT]
         worst = min((min(kind.extent, extent - start) for start in starts), default=0)
         return Positions(kind.of, kind.extent, count, valid, worst if piece < kind.extent else valid)
+
+
+def _other_places(op: BlockOp | BlockCountOp) -> set[SSAValue]:
+    """What all accesses by blocks of a list are addressed by beside these blocks: lists of other sequences begin at
+    other places, but each in a row of an array that is the sequence's own."""
+    start = op.start
+    made = (use.operation for use in (start.uses if start is not None else ()))
+    listed = [block.result for block in made if isinstance(block, BlockOp)]
+    users = ((use.operation, block) for block in listed for use in block.uses)
+    found = [sources(value for value in user.operands if value is not block) for user, block in users]
+    return reduce(set[SSAValue].intersection, found) if found else set()

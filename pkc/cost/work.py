@@ -17,7 +17,7 @@ from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, 
 from pkc.cost.stream import lines_of
 from pkc.dialect.access import AccumulateOp, AllReduceOp, LoadOp, ReduceOp, StoreAddOp, StoreOp
 from pkc.dialect.arrays import array_type, is_pgl
-from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
+from pkc.dialect.by_table import ByTable, GatherOp, ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import COMM_SMS, CONSUMERS, STAGES, KernelOp, RoleOp, TasksOp
@@ -195,8 +195,10 @@ class _Counter(Placed):
         if shard is not None and not overlap:
             whole /= self._ranks
         self._work.read[name] = min(whole, self._work.read.get(name, 0.0) + times * data * exists)
-        if overlap == "intra_sm" and any(map(_is_looped, op.indices)):
+        looped = overlap == "intra_sm" and any(map(_is_looped, op.indices))
+        if looped:
             self._assume("that the link brings what every iteration fetches")
+        if looped or (op.rank is not None and not overlap):
             sent = data * exists * (self._ranks - 1) / self._ranks
             self._iteration.stores.append(Store(0, sent, summed=False))
         if overlap and overlap != "intra_sm":
@@ -337,7 +339,9 @@ def _is_same(load: LoadOp, other: LoadOp) -> bool:
 
 
 def _names_a_rank(op: Operation) -> bool:
-    return isinstance(op, StoreOp | StoreAddOp) and op.rank is not None
+    if isinstance(op, ByTable) and op.names_ranks:
+        return True
+    return isinstance(op, StoreOp | StoreAddOp | ScatterStoreOp | ScatterStoreAddOp) and op.rank is not None
 
 
 def _is_looped(index: SSAValue) -> bool:

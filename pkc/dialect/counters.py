@@ -6,6 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from enum import auto
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
@@ -23,6 +24,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from pkc.dialect.effects import OrdersMemory
 from pkc.dialect.program import verify_indices
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType, TileType
 
 ORDER = "order"
@@ -106,6 +108,20 @@ class SignalAllOp(_Sent):
         last: SSAValue | None = None,
     ) -> None:
         super().__init__(operands=[amount, first, last, signal, indices])
+
+
+def takes_down(op: SignalOp | SignalAllOp) -> bool:
+    """Whether a signal takes something off: its amount is a constant below zero, or written as what is left of zero."""
+    known, made_by = constant_of(op.amount), op.amount.owner
+    if known is not None:
+        return known < 0
+    return isinstance(made_by, arith.SubiOp) and constant_of(made_by.lhs) == 0
+
+
+def is_taken_down(signal: SSAValue) -> bool:
+    """Whether something takes a counter of this array down, so that a wait may come too late for what it waits for."""
+    users = (use.operation for use in signal.uses)
+    return any(isinstance(user, SignalOp | SignalAllOp) and takes_down(user) for user in users)
 
 
 @irdl_op_definition

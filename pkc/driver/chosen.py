@@ -47,11 +47,12 @@ class Autoschedule:
 
     def _next_best(self) -> str:
         """What would have been best among the others, if they did not gain enough."""
-        fitting = [found for found in self.others if found[0].stages and found[1]]
+        fitting = [found for found in self.others if found[0].stages > (not found[0].chained) and found[1]]
         if not fitting:
             return ""
         best, settings = min(fitting, key=lambda found: found[0].total)
-        return f"; best of {len(self.others)} others: {_settings(settings)}, {_time(best)}"
+        doubt = ", if it compiles" if self.taken is not None and best.total < self.taken.total else ""
+        return f"; best of {len(self.others)} others{doubt}: {_settings(settings)}, {_time(best)}"
 
     def _give_or_take(self) -> str:
         assert self.taken is not None

@@ -98,6 +98,8 @@ class Search:
         self._plain = is_plain(base.kernel)
         self._divisors = tuple(sorted(divisors_of([base.kernel], dict(asked.dims), asked.ranks).items()))
         self._tried: list[Found] = []
+        self._refused: list[Mapping[str, str]] = []
+        """What does not compile, or was not tried to."""
         self._compiled = 0
         # Of one rank it was measured that estimates of tiles are alike: what is assumed, and a launch, is the same for
         # all.
@@ -112,7 +114,7 @@ class Search:
             taken,
             self._instead,
             untried=tuple(self._untried),
-            others=tuple(self._tried),
+            others=tuple(found for found in self._tried if found[1] not in self._refused),
             usual=self._target.rates.error_of_mmas,
         )
 
@@ -267,13 +269,17 @@ class Search:
 
     def _compiles(self, found: Estimate, settings: Mapping[str, str]) -> bool:
         if not self._plain and self._compiled >= _MOST_COMPILED:
+            self._refused.append(settings)
             return False
         self._compiled += 1
-        # Other than matmuls, not all tiles that fit have instructions.
-        known = self._plain or not any(key.startswith(TILE) for key in settings)
+        # Other than matmuls, not all tiles that fit have instructions, nor all that could go in packets.
+        known = self._plain or not any(key.startswith(TILE) or key == PACKETS for key in settings)
         of = *self._asked.of, self._target, self._divisors
         level = "roles" if known or not _compiles(*of, (), "machine") else "machine"
-        return _compiles(*of, tuple(settings.items()), level, pipelined=found.chained and found.stages > 1)
+        if _compiles(*of, tuple(settings.items()), level, pipelined=found.chained and found.stages > 1):
+            return True
+        self._refused.append(settings)
+        return False
 
     def _has_short_shards(self) -> bool:
         """Whether shards are shorter than the longest blocks, which then could straddle; so are an owner's rows of a

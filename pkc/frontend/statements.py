@@ -162,7 +162,9 @@ def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> No
     indexing.check_sums(array, op, span)
     layout = array.type.layout if isinstance(array.type, PGLType) else None
     if layout is None and op != "store_add":
-        raise PkcError(SumIntoPrivate(span, op, array.name, array.declared))
+        named = isinstance(array.type.dimensions[0], str)
+        shared = f"`{array.declared}.shard(0)` to give each owner its shard of the sum, or " if named else ""
+        raise PkcError(SumIntoPrivate(span, op, array.name, array.declared, shared))
     tile, local = _stored(frame, place, node), layout in (None, Layout.Symmetric)
     if place.has_tables:
         kind = by_table.ScatterStoreAddOp if local else by_table.ScatterAccumulateOp

@@ -271,12 +271,14 @@ class SumIntoPrivate(Diagnostic):
     title = "`{op}` sums over ranks, but `{name}` is private to each rank"
     label = "{name} is {declared}"
     help = (
-        "declare it `{declared}.shard(0)` to give each owner its shard of the sum, or `.replicate()` to give all ranks"
-        " the whole; to add within a rank, use a tile and `=`, or `store_add` where several tasks add"
+        "declare it {shared}`{declared}.replicate()` to give all ranks the whole; to add within a rank, use a tile and"
+        " `=`, or `store_add` where several tasks add"
     )
     op: str
     name: str
     declared: str
+    shared: str
+    """How to give each owner its shard, where it can have one."""
 
 
 class AtOnNonSymmetric(Diagnostic):

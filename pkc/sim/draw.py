@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, f64, i64
 from xdsl.ir import SSAValue
 
 from pkc.dialect import access, arrays, by_table, coordinates, elementwise, tile
@@ -22,6 +22,9 @@ from pkc.sim.guarded import is_kept_from
 from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.uses import Range, common, taken_off, uses_of_array, uses_of_index
+
+GIVEN = "given"
+"""On a kernel: the numbers that a caller says, in place of those that are drawn."""
 
 _ABSENT = 1 / 8
 """The share of the entries of a table of rows that name no row."""
@@ -72,7 +75,21 @@ def draw_inputs(
             ranks = name in called.arrays and has_leading_ranks(called.arrays[name])
             values = spread_out(np.atleast_1d(drawn[name]), cases, name=name, seed=seed, on_ranks=ranks)
             drawn[name] = values if name in called.arrays else int(values[0])
-    return drawn
+    return drawn | {name: number for name, number in given_to(called.kernel).items() if name in wanted}
+
+
+def say_given(kernel: KernelOp, numbers: Mapping[str, int | float]) -> None:
+    """Let a kernel have these numbers of its caller in all launches."""
+    made = {name: IntegerAttr(n, i64) if isinstance(n, int) else FloatAttr(n, f64) for name, n in numbers.items()}
+    kernel.attributes[GIVEN] = DictionaryAttr(made)
+
+
+def given_to(kernel: KernelOp) -> dict[str, int | float]:
+    """The numbers that a caller says."""
+    found = kernel.attributes.get(GIVEN)
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {name: n.value.data for name, n in found.data.items() if isinstance(n, IntegerAttr | FloatAttr)}
 
 
 def seeds_for(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> int:
@@ -85,7 +102,7 @@ def seeds_for(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> int:
 def _compared(called: Program, sizes: Mapping[str, int]) -> dict[str, Cases]:
     """What the integers that are compared are drawn from; not those that depend on each other, as offsets do."""
     found: dict[str, Cases] = {}
-    for name in (*called.inputs, *called.scalars):
+    for name in (*called.inputs, *(scalar for scalar in called.scalars if scalar not in given_to(called.kernel))):
         value, is_array = called.kernel.arguments[name], name in called.arrays
         if (called.arrays[name].element_type if is_array else value.type) != i32:
             continue

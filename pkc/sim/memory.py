@@ -111,11 +111,21 @@ class MemoryState:
 
     def _settle(self, array: Array, where: Where) -> None:
         for copy in _copies(array, where) if self._added else ():
-            self.settle(array, copy)
+            self.settle(array, copy, where)
 
-    def settle(self, array: Array, copy: int) -> None:
-        """Carry out the additions to one copy of an array."""
-        added = self._added.pop((array.name, copy), [])
+    def settle(self, array: Array, copy: int, where: Where = ()) -> None:
+        """Carry out the additions to one copy of an array: those that meet a place, and those that meet them. Others
+        come later, in order with what is yet to be added there."""
+        later = self._added.pop((array.name, copy), [])
+        added, places = ([], [where]) if where else (later, [])
+        while places:
+            place = places.pop()
+            met = [one for one in later if not _apart(one.where, place)]
+            later = [one for one in later if _apart(one.where, place)]
+            added += met
+            places += [one.where for one in met]
+        if where and later:
+            self._added[array.name, copy] = later
         for _, _, where, tile, rounded in sorted(added, key=lambda c: (c.task.rank, c.task.indices)):
             (array.add_rounded if rounded else array.add)(where, tile)
         if not all(one.rounded for one in added):
@@ -184,6 +194,19 @@ def _kept(tile: Any) -> Any:
 def _copies(array: Array, where: Where) -> Iterable[int]:
     """The copies of an array, or its shards, in which a place lies."""
     return range(array.place.copies) if isinstance(where[0], slice) else (where[0],)
+
+
+def _apart(one: Where, other: Where) -> bool:
+    """Whether two places of a copy have no element in common, as far as slices and numbers show."""
+    spans = zip(map(_span, one[1:]), map(_span, other[1:]), strict=True)
+    return any(a and b and (a[1] <= b[0] or b[1] <= a[0]) for a, b in spans)
+
+
+def _span(index: Any) -> tuple[int, int] | None:
+    if isinstance(index, int):
+        return index, index + 1
+    first, last = getattr(index, "start", None), getattr(index, "stop", None)
+    return None if first is None or last is None else (int(first), int(last))
 
 
 def _in_role(op: Operation) -> bool:

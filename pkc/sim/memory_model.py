@@ -18,6 +18,7 @@ Completion     9.7.9.25.1, .6.2 a drain waits for groups of stores, oldest first
 Release        8.8, 8.9.4       a signal adds what its warp role knows to the counter, for the ranks in its scope,
                                 unless it is relaxed; what stands there stays: `History.send`
 Observation    8.9.2, 8.9.4     a wait sees what had been released when its counter first had the value: `History.reach`
+Coherence      8.10.1, 8.10.6   but no value that it had before a signal that the warp role knows of: `History.reach`
 Acquire        8.8, 8.11.1      an acquire makes that known, if its scope has who released it: `WarpRole.see`, `fence`
 Cumulativity   8.9.5            what is known is released too, whoever did it: clocks are joined, never replaced
 Packet         8.2, 8.7, 8.10   the element and the epoch are one scalar, stored and read by strong accesses: who
@@ -312,10 +313,14 @@ class History:
     def __init__(self, rank: int) -> None:
         self._rank = rank
         self._values: list[int] = []
+        self._writers: list[tuple[int, int]] = []
+        self._lowered = False
         self._clocks: list[tuple[Clock | None, Clock | None, Clock | None]] = []
 
     def send(self, warp_role: WarpRole, value: int, order: Order) -> None:
         """A warp role has set the counter to a value (Release)."""
+        self._writers.append((warp_role.component, int(warp_role.known[warp_role.component])))
+        self._lowered |= bool(self._values) and value < self._values[-1]
         near, far, packets = self._clocks[-1] if self._clocks else (None, None, None)
         if order is Order.In_Packets:
             packets = _joined(packets, warp_role.sent())
@@ -326,9 +331,14 @@ class History:
         self._values.append(value)
         self._clocks.append((near, far, packets))
 
-    def reach(self, value: int) -> tuple[Clock | None, Clock | None, Clock | None]:
-        """What had been released when the counter first reached a value: a wait may end then (Observation)."""
-        return self._clocks[bisect_left(self._values, value)]
+    def reach(self, value: int, warp_role: WarpRole) -> tuple[Clock | None, Clock | None, Clock | None]:
+        """What had been released when the counter first reached a value: a wait may end then (Observation). Of one that
+        is taken down again, it cannot be that of before a signal that the warp role knows of (Coherence)."""
+        if not self._lowered:
+            return self._clocks[bisect_left(self._values, value)]
+        numbers = range(len(self._values))
+        known = next((at for at in reversed(numbers) if warp_role.knows(*self._writers[at])), 0)
+        return self._clocks[next((at for at in numbers[known:] if self._values[at] >= value), -1)]
 
 
 def _joined(a: Clock | None, b: Clock | None) -> Clock | None:

@@ -11,14 +11,21 @@ from collections.abc import Iterable, Mapping
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from pkc.dialect import elementwise
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
+from pkc.dialect.counters import CounterOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import block_type
-from pkc.dialect.types import RANKS, BlockType
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, block_type, tile_type
+from pkc.dialect.types import RANKS, BlockType, SignalType, i8, i32
 
 _COMPARING = (arith.CmpiOp, arith.FloorDivSIOp, arith.MinSIOp, arith.MaxSIOp)
+_COMPARING_TILES = (elementwise.ModOp, elementwise.FloorDivOp, elementwise.BitAndOp, elementwise.CompareOp)
 _COMBINING = (arith.AddiOp, arith.SubiOp, arith.MinSIOp, arith.MaxSIOp, arith.MuliOp, arith.IndexCastOp)
+_COMBINING_TILES = (elementwise.AddOp, elementwise.SubOp, BroadcastOp, ClipOp, SplatOp)
+
+_LAST_I8 = 127
+"""What 8 bits hold: greater integers become this one."""
 
 Steps = Mapping[str, int]
 """By how many positions each dimension that an integer grows with must grow for it to grow by one."""
@@ -61,9 +68,16 @@ def _passed(op: Operation, ranks: int) -> Iterable[tuple[str, int]]:
         kind = op.block if isinstance(op, BlockCountOp) else block_type(op.result)
         ends = [end for bound in (op.start, op.stop) if bound and (end := most(bound, ranks)) is not None]
         return [(kind.of, max(ends) + kind.extent + 1)] if ends and isinstance(kind.of, str) else []
-    if not isinstance(op, _COMPARING):
+    if isinstance(op, CounterOp):
+        assert isinstance(op.signal.type, SignalType)
+        fixed = zip(op.indices, op.signal.type.extents, strict=False)
+        pairs: list[tuple[SSAValue, int | None]] = [(index, n) for index, n in fixed if isinstance(n, int) and n > 1]
+    elif isinstance(op, CastOp) and tile_type(op.result).element_type == i8:
+        pairs = [(op.tile, _LAST_I8)]
+    elif isinstance(op, (*_COMPARING, *_COMPARING_TILES)):
+        pairs = [(op.lhs, _number(op.rhs)), (op.rhs, _number(op.lhs))]
+    else:
         return []
-    pairs = ((op.lhs, constant_of(op.rhs)), (op.rhs, constant_of(op.lhs)))
     return [
         (dim, step * (number + 1) + 1)
         for value, number in pairs
@@ -72,11 +86,21 @@ def _passed(op: Operation, ranks: int) -> Iterable[tuple[str, int]]:
     ]
 
 
+def _number(value: SSAValue) -> int | None:
+    """The constant that an integer is, or each element of a tile."""
+    made = value.owner
+    if isinstance(made, FullOp) and tile_type(made.result).element_type == i32:
+        return int(made.constant)
+    return constant_of(value)
+
+
 def _steps(value: SSAValue, ranks: int) -> Steps:
     if isinstance(value, BlockArgument):
         end = end_of(value)
         return {} if end is None else _steps(end, ranks)
     op = value.owner
+    if isinstance(op, PositionsOp):
+        return _steps_of_block(block_type(op.block), 1)
     if isinstance(op, DimOp):
         return {} if op.dim.data == RANKS else {op.dim.data: 1}
     if isinstance(op, BlockCountOp):
@@ -86,7 +110,7 @@ def _steps(value: SSAValue, ranks: int) -> Steps:
     if isinstance(op, arith.FloorDivSIOp):
         by = most(op.rhs, ranks) or 1
         return {dim: step * by for dim, step in _steps(op.lhs, ranks).items()}
-    if not isinstance(op, _COMBINING):
+    if not isinstance(op, (*_COMBINING, *_COMBINING_TILES)):
         return {}
     factor = next(filter(None, map(constant_of, op.operands)), 1) if isinstance(op, arith.MuliOp) else 1
     found: dict[str, int] = {}
@@ -106,3 +130,22 @@ def end_of(variable: BlockArgument) -> SSAValue | None:
     if isinstance(loop, TasksOp):
         return loop.counts[variable.index]
     return loop.ub if isinstance(loop, scf.ForOp) and variable.index == 0 else None
+
+
+def grows_with(value: SSAValue) -> set[str] | None:
+    """The dimensions that bound an integer made of numbers and of loops over dimensions; None if anything else does."""
+    if constant_of(value) is not None:
+        return set()
+    op = end_of(value) if isinstance(value, BlockArgument) else value
+    made = None if op is None else op.owner
+    if isinstance(made, DimOp):
+        return None if made.dim.data == RANKS else {made.dim.data}
+    if isinstance(value, BlockArgument) or not isinstance(made, (*_COMBINING, arith.FloorDivSIOp)):
+        return None
+    together: set[str] = set()
+    for operand in made.operands:
+        found = grows_with(operand)
+        if found is None:
+            return None
+        together |= found
+    return together

@@ -134,7 +134,7 @@ class MemoryOrder:
     def wait(self, warp_role: WarpRole, counter: Counter, value: int) -> None:
         """A warp role has waited for a value of a counter."""
         if value > 0:
-            warp_role.see(*self._histories[counter].reach(value))
+            warp_role.see(*self._histories[counter].reach(value, warp_role))
 
     def reset(self, counter: Counter) -> None:
         """A counter is reset to zero."""

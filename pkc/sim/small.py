@@ -9,6 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from pkc.dialect import elementwise
 from pkc.dialect.access import LOADS, LoadOp, ReadOp, StoreAddOp, StoreOp, places_of
 from pkc.dialect.arrays import array_type, is_shared
 from pkc.dialect.by_table import ByTable, GatherOp, ScatterStoreOp
@@ -25,7 +26,7 @@ from pkc.sim.program import Program
 MANY = 64
 """An instance with so many tasks along one dimension is too large for every order of it."""
 
-MOST = 128
+MOST = 300
 """As many blocks, or elements of a dimension that has none, are worth looking at what happens behind a number."""
 
 _MOST_ENTRIES = 4 * MANY
@@ -36,6 +37,12 @@ _IN_A_SHARE = 2
 
 _CUT = 3
 """Whole blocks of a list that a scalar ends or begins."""
+
+_SWEPT = 9
+"""So many sizes in a row, of which none is looked at for long."""
+
+_ARITHMETIC = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.FloorDivSIOp)
+_OF_ELEMENTS = (elementwise.AddOp, elementwise.SubOp, elementwise.MulOp, FloorDivOp, elementwise.ModOp)
 
 _FEWEST, _NUMBERS = 2, 4
 """How many blocks the dimensions of an instance have in which they differ: from 2 to 5, in turn."""
@@ -89,6 +96,37 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
     passed = {dim: size for dim, size in passed_by(kernel, ranks).items() if size <= MOST * blocks.get(dim, 1)}
     if any(size > sizes[dim] for dim, size in passed.items()):
         yield _fitted(kernel, ranks, sizes | {dim: max(sizes[dim], size) for dim, size in passed.items()})
+
+
+def swept_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
+    """Sizes in a row: each dimension has from 1 to `_SWEPT` blocks, or elements if it has no blocks, all of them once,
+    and in the end each of them is longer than all others. What is wrong for multiples of 3, for exactly six blocks, or
+    where one dimension is longer than another one, is so for some of them. Only of roles that an author wrote, or where
+    the places that are stored to are computed."""
+    if not kernel.roles and not any(map(_is_computed, _places_stored_to(kernel))):
+        return
+    blocks, dims = _blocks(kernel), [dim for dim in _sizes(kernel, ranks) if dim not in _divided(kernel)]
+    for step in range(1, _SWEPT + 1):
+        numbers = {dim: (step * (1, 2, 4, 5, 7, 8)[place % 6] - 1) % _SWEPT + 1 for place, dim in enumerate(dims)}
+        sizes = _sizes(kernel, ranks) | {dim: blocks.get(dim, 1) * number for dim, number in numbers.items()}
+        yield _fitted(kernel, ranks, sizes)
+    for longest in dims if len(dims) > 1 else ():
+        sizes = _sizes(kernel, ranks) | {dim: _SWEPT * blocks.get(dim, 1) if dim == longest else 1 for dim in dims}
+        yield _fitted(kernel, ranks, sizes)
+
+
+def _places_stored_to(kernel: KernelOp) -> Iterator[SSAValue]:
+    for op in kernel.walk():
+        if isinstance(op, StoreOp | StoreAddOp):
+            yield from op.indices
+        elif isinstance(op, ScatterStoreOp):
+            yield from op.places
+
+
+def _is_computed(place: SSAValue) -> bool:
+    """Whether arithmetic makes an index, or each entry of a table."""
+    made = _without_edges(place)
+    return isinstance(made, (*_ARITHMETIC, *_OF_ELEMENTS)) or isinstance(place.owner, _OF_ELEMENTS)
 
 
 def _cut_by_scalars(kernel: KernelOp) -> set[str]:

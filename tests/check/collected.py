@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from tests.check import branches, buffers, by_chance, groups, lists, more_right, more_wrong, protocols, rounds, sizes
+from tests.check import (
+    at_sizes,
+    branches,
+    buffers,
+    by_chance,
+    groups,
+    lists,
+    more_right,
+    more_wrong,
+    protocols,
+    rounds,
+    sizes,
+)
 from tests.check.protocols import Right, Wrong
 
-_BOTH = (buffers, groups, by_chance, sizes, lists, rounds, branches)
+_BOTH = (buffers, groups, by_chance, sizes, lists, rounds, branches, at_sizes)
 
 _WRONG = (protocols.WRONG, more_wrong.MORE_WRONG, *(each.WRONG for each in _BOTH))
 _RIGHT = (protocols.RIGHT, more_right.MORE_RIGHT, *(each.RIGHT for each in _BOTH))

@@ -43,6 +43,12 @@ _OFTEN = {
     "what lies behind position forty, not awaited",
     "sequences that overlap by one",
     "signals above forty, waits from forty on",
+    "a rest of three behind groups of four",
+    "as many flags as another dimension is long",
+    "rows that 8 bits name",
+    "a row left free behind each four",
+    "two hundred flags in turn",
+    "a credit of the expert before the last",
 }
 """What no other test is about."""
 
@@ -70,6 +76,11 @@ _ONCE = {
     ("8-bit cache: lengths, window", 1),
     ("8-bit cache: decode", 1),
     ("all wait for the root", 3),
+    ("a table of rows that an earlier phase has made, stored by", 2),
+    ("credits of experts that may have nothing", 2),
+    ("three additions to each block", 2),
+    ("a semaphore of a communicator", 2),
+    ("a semaphore of a consumer", 2),
 }
 
 

@@ -373,6 +373,16 @@ kernel k(X: bf16[M, N], Q: e4m3[M, N], part: f32[64].symmetric().scratch(), amax
         2,
         {},
     ),
+    "a product that is added to a bias": (
+        """
+kernel k(X: bf16[M, 64], W: bf16[N, 64], bias: f32[N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        Y[m, n] = X[m, :] @ W[n, :].T + bias[n]
+""",
+        {"M": 8192, "N": 8192},
+        1,
+        {},
+    ),
     "Sinkhorn's normalisation, which divides by rows and by columns": (
         """
 kernel k(X: f32[B, N, N], Y: f32[B, N, N], N: const = 96):

@@ -13,7 +13,15 @@ import pytest
 
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.records import Work
+from pkc.cost.work import count_work
+from pkc.dialect.program import KernelOp
 from pkc.dialect.words import JOINED
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.run import run_pipeline
+from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.targets.arch import Rates
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.arch import H200
@@ -198,3 +206,52 @@ def test_an_all_reduce_takes_two_shots_where_these_are_faster(size: str) -> None
             found.append((estimate(work("all_reduce", 2, {"M": rows, "N": columns}, **options), 2, TARGET).total, us))
     assert len(found) >= 10
     assert min(found)[1] <= 1.15 * min(us for _, us in found)
+
+
+def of_text(text: str, ranks: int, **dims: int) -> Estimate:
+    """The estimate of a program, as it is written."""
+    module = build_module(parse_text(Source("k.pk", text.lstrip())))
+    run_pipeline(module, (PlanOverlap(), SkipBlocks()))
+    (kernel,) = (op for op in module.ops if isinstance(op, KernelOp))
+    return estimate(count_work(kernel, dims, ranks, TARGET), ranks, TARGET)
+
+
+def test_results_of_products_are_written_to_memory() -> None:
+    """16384 x 16384 elements of 2 bytes, of products over 16: 0.54 GB."""
+    text = """
+kernel k(A: bf16[M, 16], B: bf16[16, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        C[m, n] = A[m, :] @ B[:, n]
+"""
+    assert of_text(text, 1, M=16384, N=16384).total >= 2 * 16384**2 / H200.memory_bytes
+
+
+def test_lists_of_sequences_that_have_rows_of_their_own_are_not_behind_each_other() -> None:
+    """Half of 512 x 8192 x 64 elements is read, however many sequences there are."""
+    text = """
+kernel k(X: bf16[B, T, 64], length: i32[B], first: i32[B], Y: f32[B, 64]):
+    for b in tasks(B):
+        y = zeros(f32, 64)
+        for t in blocks(T, 64, start=first[b], stop=length[b]):
+            y = y + rowsum(X[b, t, :].T)
+        Y[b, :] = y
+"""
+    half = 512 * 8192 * 64 * 2 / 2
+    assert of_text(text, 1, B=512, T=8192).total > 0.9 * half / H200.memory_bytes
+
+
+@pytest.mark.parametrize(
+    ("access", "table"),
+    [
+        ("Y[m, n] = X.at((rank + 1) % ranks)[m, n]", ""),
+        ("Y.at((rank + 1) % ranks)[to[m], n] = X[m, n]", "to: i32[M], "),
+    ],
+)
+def test_what_names_another_rank_goes_over_the_link(access: str, table: str) -> None:
+    text = f"""
+kernel k(X: bf16[M, N].symmetric(), {table}Y: bf16[M, N].symmetric()):
+    for m, n in tasks(blocks(M, 16), blocks(N, 128)):
+        {access}
+"""
+    sent = 4096 * 4096 * 2 * 3 / 4
+    assert of_text(text, 4, M=4096, N=4096).total > sent / H200.link_bytes

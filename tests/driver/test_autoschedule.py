@@ -436,3 +436,53 @@ def test_packets_where_little_is_sent() -> None:
     # In two shots threads receive twice.
     assert "packets" in chosen("all_reduce", M=256, N=1024).schedule
     assert "packets" not in chosen("all_reduce", M=512, N=1024).schedule
+
+
+@pytest.mark.parametrize(
+    ("text", "dims"),
+    [
+        (
+            """
+kernel k(X: bf16[M, 77], Y: bf16[M, 77].replicate()):
+    for m in tasks(blocks(M, 4, of=rank)):
+        Y[m, :] = X[m, :] * 2.0
+""",
+            {"M": 512},
+        ),
+        (
+            """
+kernel k(X: bf16[S, 8, 128].shard(0), Y: bf16[S, 8, 128].replicate()):
+    for s in tasks(blocks(S, 2, of=rank)):
+        Y[s] = X[s]
+""",
+            {"S": 16},
+        ),
+    ],
+)
+def test_packets_are_not_chosen_for_rows_that_threads_have_no_instructions_for(text: str, dims: dict[str, int]) -> None:
+    """77 elements are no multiple of 8, and three axes are too many."""
+    program = parse_text(Source("k.pk", text.lstrip()))
+    found = autoschedule(program, dims=dims, ranks=4)
+    assert "packets" not in found.schedule
+    compile_program(program, level="machine", schedule=found.schedule)
+    even = parse_text(Source("k.pk", text.lstrip().replace("77", "80").replace("8, 128", "1024")))
+    assert "packets" in autoschedule(even, dims=dims, ranks=4).schedule
+
+
+def test_what_does_not_compile_is_no_best_of_the_others() -> None:
+    text = """
+kernel lora(X: bf16[M, K], W: bf16[K, N], A: bf16[K, 16], B: bf16[16, N], Y: bf16[M, N], scale: f32):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        low = zeros(f32, m, 16)
+        for k in blocks(K, 64):
+            x = X[m, k]
+            acc += x @ W[k, n]
+            low += x @ A[k, :]
+        Y[m, n] = acc + scale * (cast(low, bf16) @ B[:, n])
+"""
+    program = parse_text(Source("lora.pk", text.lstrip()))
+    found = autoschedule(program, dims={"M": 4096, "N": 4096, "K": 4096}, ranks=1)
+    refused = ("tile_K = 64, tile_N = 256, tile_M = 128", "tile_K = 128, tile_N = 256, tile_M = 128")
+    assert "best of" in str(found) and ", if it compiles: " in str(found)
+    assert not any(one in str(found) for one in refused)

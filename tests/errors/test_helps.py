@@ -43,6 +43,10 @@ _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
+    "PK445-wait": Followed(
+        edits=(("wait(full[0], 1)\n            signal(full.at(rank)[0], 0 - 1)", "wait(full[0], i + 1)"),),
+        said="wait for more each time",
+    ),
     "PK431-loop": Followed(edits=(("range(R)", "tasks(R)"),), said="`tasks(...)` in place of the loop"),
     "PK431-branch": Followed(
         edits=(

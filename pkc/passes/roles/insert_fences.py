@@ -12,7 +12,7 @@ from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, StoreOp
 from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, is_taken_down
 from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
@@ -143,7 +143,8 @@ def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
     scopes = {op: {_scope(op)} for op in waits}
     for op, scope in scopes.items():
         following = _next_effect(op)
-        if isinstance(following, WaitOp):  # one fence for both
+        # One fence for both, unless the second must not look at a counter as it was before it was taken down.
+        if isinstance(following, WaitOp) and not is_taken_down(following.signal):
             scopes[following] |= scope
             continue
         fences = [FenceOp(Fence.AcquireSys if Fence.AcquireSys in scope else Fence.AcquireGpu)]

@@ -17,11 +17,11 @@ from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import DimOp
-from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp, takes_down
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS
-from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.analysis.dependence import ancestors, role_around, sources
 from pkc.passes.build import copy_of
 from pkc.passes.roles.assign_roles import ROLE, role_of
 
@@ -38,16 +38,36 @@ class UnorderedSignalError(Exception):
         self.load = load
 
 
+class DividedWaitError(Exception):
+    """Several roles need a wait for a counter that is taken down again: one could do so before another has looked."""
+
+    def __init__(self, wait: Operation, signal: Operation) -> None:
+        super().__init__()
+        self.wait = wait
+        self.signal = signal
+
+
 def keep_order(role_op: RoleOp) -> None:
-    """Copy waits of a role that is about to be split to the roles that need them. Raises `UnorderedSignalError`."""
+    """Copy waits of a role that is about to be split to the roles that need them. Raises `UnorderedSignalError` and
+    `DividedWaitError`."""
     ops = list(role_op.body.walk())
     places = {op: place for place, op in enumerate(ops)}
     for op in ops:
         if isinstance(op, _Signal):
             _place_signal(op, ops, places)
-    for op in ops:
-        if isinstance(op, WaitOp) and role_of(op) is Role.Loader:
-            _place_wait(op)
+    placed = {op: _roles_behind(op) for op in ops if isinstance(op, WaitOp) and role_of(op) is Role.Loader}
+    for wait, roles in placed.items():
+        lowered = _taken_down(wait)
+        if lowered is not None and roles != [role_of(lowered)]:
+            raise DividedWaitError(wait, lowered)
+    for wait, (first, *others) in placed.items():
+        wait.attributes[ROLE] = RoleAttr(first)
+        for role in others:
+            copy = copy_of(wait)
+            copy.attributes[ROLE] = RoleAttr(role)
+            block = wait.parent
+            assert block is not None
+            block.insert_op_after(copy, wait)
 
 
 def _place_signal(signal: _Signal, ops: Sequence[Operation], places: dict[Operation, int]) -> None:
@@ -111,8 +131,8 @@ def _precedes(op: Operation, signal: Operation) -> bool:
     return inner is not None and inner.is_before_in_block(signal)
 
 
-def _place_wait(wait: WaitOp) -> None:
-    """Give a wait to each role that has something to do behind it."""
+def _roles_behind(wait: WaitOp) -> list[Role]:
+    """The roles that have something to do behind a wait, or the loader."""
     later = list(_later(wait))
     again = [op for loop in _loops(wait) for op in loop.walk()]
     loads = {op.results[0] for op in later if isinstance(op, LoadOp | GatherOp)}
@@ -128,14 +148,20 @@ def _place_wait(wait: WaitOp) -> None:
             role = role_of(op)
             assert role is not None
             roles.add(role)
-    block = wait.parent
-    assert block is not None
-    first, *others = sorted(roles) or [Role.Loader]
-    wait.attributes[ROLE] = RoleAttr(first)
-    for role in others:
-        copy = copy_of(wait)
-        copy.attributes[ROLE] = RoleAttr(role)
-        block.insert_op_after(copy, wait)
+    return sorted(roles) or [Role.Loader]
+
+
+def _taken_down(wait: WaitOp) -> Operation | None:
+    """What the role of a wait takes off the counters that it is for."""
+    role = role_around(wait)
+    return next(
+        (
+            use.operation
+            for use in wait.signal.uses
+            if isinstance(use.operation, _Signal) and role_around(use.operation) is role and takes_down(use.operation)
+        ),
+        None,
+    )
 
 
 def _is_behind(op: Operation, guarded: Sequence[Operation]) -> bool:

@@ -16,7 +16,7 @@ from pkc.dialect.types import TileType
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.program_order import UnorderedSignalError, keep_order
+from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 from pkc.passes.roles.split_roles import add_channels, add_role_op
 from pkc.remarks import missed
@@ -90,6 +90,8 @@ def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
         op, reason = error.op, "a tile leaves the loop or branch that loads it"
     except UnorderedSignalError as error:
         op, reason = error.signal, "this signal follows a load, and no store that depends on it"
+    except DividedWaitError as error:
+        op, reason = error.wait, "loads and other statements are behind this wait, whose counter is taken down again"
     missed(SplitCopies.name, op, f"its communicator fetches a tile when the last one is stored: {reason}")
     return None
 

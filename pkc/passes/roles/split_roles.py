@@ -23,7 +23,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import writes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE, derived_roles, role_of
-from pkc.passes.roles.program_order import UnorderedSignalError, keep_order
+from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 
@@ -82,6 +82,12 @@ def _split(kernel: KernelOp, role_op: RoleOp) -> None:
         also = (Label(span_of(error.load.location), "the tile"),)
         hint = "store what is computed from the tile first"
         found = errors.UnorderedRole(span_of(error.signal.location), "signal", reason, hint, also=also)
+        raise PkcError(found) from None
+    except DividedWaitError as error:
+        reason = "a loader needs it and other statements too: several roles wait, and one takes down the counter"
+        also = (Label(span_of(error.signal.location), "here"),)
+        hint = "take nothing off: wait for more each time"
+        found = errors.UnorderedRole(span_of(error.wait.location), "wait", reason, hint, also=also)
         raise PkcError(found) from None
     channels = add_channels(kernel, found)
     parts = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
@@ -13,7 +14,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, ReadOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp, CtasOp, RankOp, RingPeerOp
-from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp, is_taken_down, takes_down
 from pkc.dialect.program import DERIVED, PART, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
 from pkc.location import span_of
@@ -33,7 +34,8 @@ class SpreadRoles(KernelPass):
     - every CTA carries out waits that stand outside of tasks, and loads;
     - one carries out the rest, as a set of one task;
     - CTAs wait for each other, by the counter `joined`, where it matters: before a signal outside of tasks, which all
-      earlier tasks must precede, and before what uses an array that earlier tasks write, or writes one that they use.
+      earlier tasks must precede, before what uses an array that earlier tasks write, or writes one that they use, and
+      before a wait for a counter that is taken down again.
       In loops no CTA signals again before all have signalled in the iteration before.
 
     From here on the roles are as those that pkc derives, and `written` says who wrote them. Communicators stay whole
@@ -122,13 +124,22 @@ class _Spread:
 
     def _single(self, ops: list[Operation], pending: list[Operation]) -> list[Operation]:
         """What stands between tasks: one CTA carries out all but the waits at both ends."""
-        while ops and _only_waits(ops[0]):
-            ops.pop(0)
-        while ops and _only_waits(ops[-1]):
-            ops.pop()
-        ops = self._once(ops)
-        if not ops:
+        first, last = [*takewhile(_only_waits, ops)], [*takewhile(_only_waits, reversed(ops))][::-1]
+        pending = self._all_wait(first, pending)
+        ops = self._once(ops[len(first) : len(ops) - len(last)])
+        if ops:
+            pending = self._in_one_task(ops, pending)
+        return self._all_wait(last, pending)
+
+    def _all_wait(self, waits: list[Operation], pending: list[Operation]) -> list[Operation]:
+        """Waits that all CTAs carry out: what is taken down again is taken down before, or after all have."""
+        if not waits:
             return pending
+        pending = self._join(waits[0], waits, pending)
+        return [*pending, *(op for op in waits if any(map(is_taken_down, _awaited([op]))))]
+
+    def _in_one_task(self, ops: list[Operation], pending: list[Operation]) -> list[Operation]:
+        """Let one CTA carry out operations."""
         block, behind = ops[-1].parent, ops[-1].next_op
         assert block is not None
         body = Block(arg_types=[IndexType()])
@@ -143,7 +154,7 @@ class _Spread:
         signals = any(isinstance(inner, _SIGNALS) for op in ops for inner in op.walk())
         if pending and (signals or _conflict(pending, ops, self._variables(tasks))):
             self._wait(ops[0], self._signal(one, all_wait=False))
-        return [*pending, tasks] if _arrays(ops) else pending
+        return [*pending, tasks] if _shared(ops) else pending
 
     def _once(self, ops: list[Operation]) -> list[Operation]:
         """Those that one CTA carries out: what has effects beyond reading, and the tiles that only that needs."""
@@ -230,19 +241,27 @@ def _only_reads(op: Operation) -> bool:
     return all(isinstance(inner, LoadOp | ReadOp) or inner.regions or is_side_effect_free(inner) for inner in op.walk())
 
 
-def _arrays(ops: Iterable[Operation], *, written: bool = False) -> set[SSAValue]:
-    """The arrays that operations use, or write."""
+def _shared(ops: Sequence[Operation], *, written: bool = False) -> set[SSAValue]:
+    """The arrays that operations use, or write, and counters that they take down again: those are awaited before or
+    after that."""
     found: set[SSAValue] = set()
     for op in ops:
         for inner in op.walk():
+            if isinstance(inner, _SIGNALS) and takes_down(inner):
+                found.add(inner.signal)
             if not inner.regions and not (written and isinstance(inner, LoadOp | ReadOp)):
                 found |= {value for value in inner.operands if isinstance(value.type, PrivateType | PGLType)}
-    return found
+    return found if written else found | _awaited(ops)
+
+
+def _awaited(ops: Iterable[Operation]) -> set[SSAValue]:
+    return {inner.signal for op in ops for inner in op.walk() if isinstance(inner, WaitOp)}
 
 
 def _conflict(earlier: Sequence[Operation], later: Sequence[Operation], variables: Sequence[SSAValue]) -> bool:
-    """Whether `later` uses an array that `earlier` writes, or writes one that it uses."""
-    shared = (_arrays(earlier, written=True) & _arrays(later)) | (_arrays(earlier) & _arrays(later, written=True))
+    """Whether `later` uses an array that `earlier` writes, or writes one that it uses; or one of them takes down a
+    counter that the other one awaits, or takes down too."""
+    shared = (_shared(earlier, written=True) & _shared(later)) | (_shared(earlier) & _shared(later, written=True))
     return not all(_apart(array, [*earlier, *later], variables) for array in shared)
 
 

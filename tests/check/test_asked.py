@@ -1,0 +1,64 @@
+"""What a caller of `pkc check` says, and does not say: numbers, and how many ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pkc.cli.main import main
+from tests.check.collected import ALL_RIGHT, ALL_WRONG
+
+_ONE_NUMBER = """
+kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), n: i32, s: signal[1]):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            store(G.at((rank + 1) % ranks)[m], X[m])
+        if n * n != 1369:
+            signal(s.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(s[0], 1)
+        for m in tasks(blocks(M, 8)):
+            Y[m] = G[m]
+"""
+_EFFORT = ("--seeds", "2", "--exhaustive", "10")
+
+
+def checked(text: str, folder: Path, *options: str) -> int:
+    path = folder / "k.pk"
+    path.write_text(text.lstrip(), encoding="utf-8")
+    return main(["check", str(path), *_EFFORT, *options])
+
+
+def test_a_number_is_what_the_caller_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(_ONE_NUMBER, tmp_path, "--ranks", "2", "--set", "n=36") == 0
+    capsys.readouterr()
+    assert checked(_ONE_NUMBER, tmp_path, "--ranks", "2", "--set", "n=37") == 1
+    assert "PK481" in capsys.readouterr().err
+
+
+def test_other_numbers_of_ranks_are_looked_at_unless_one_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On two ranks the next one is the one before."""
+    text = ALL_WRONG["a credit for the next rank, not for the one before"].text
+    assert checked(text, tmp_path) == 1
+    said = capsys.readouterr()
+    assert "on 2 ranks nothing was found; `--ranks 2` checks these alone" in said.out
+    assert "PK730" in said.err
+    assert checked(text, tmp_path, "--ranks", "2") == 0
+    assert "3 ranks" not in capsys.readouterr().out
+
+
+def test_a_rank_that_is_not_there_on_so_few_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two ranks that each send to the other one, which is 1 - rank."""
+    text = _ONE_NUMBER.replace("(rank + 1) % ranks", "1 - rank").replace("n * n != 1369", "n == n")
+    assert checked(text, tmp_path) == 0
+    out = capsys.readouterr().out
+    assert "on 3 ranks" not in out and "on 1 rank," not in out
+
+
+def test_right_ones_are_right_on_those_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(ALL_RIGHT["a semaphore of a communicator"].text, tmp_path) == 0
+    out = capsys.readouterr().out
+    assert "1 order on 3 ranks" in out and "1 order on 1 rank" in out
