@@ -66,6 +66,8 @@ class Registers:
     copying: int
     """It also copies rows that a table names, beside two for the address of each of them, and
     as many as for a dimension for each further set of tasks."""
+    carrying: int
+    """It also carries tiles by its threads, many elements at a time."""
     holding: int
     """It starts copies on an SM with room for it, where it may defer signals."""
     idle: int
@@ -229,6 +231,8 @@ class Threads:
     """The most chunks of a tile that it works on at once in a role without a warpgroup, a power of two."""
     iterations: int
     """Iterations of a loop there whose loads are in flight at once."""
+    singles: int
+    """Elements that it loads one by one, on their way to shared memory, where it has registers for so many."""
     loads: int
     """Chunks that it loads, on their way to shared memory, before it waits for the first of them."""
     copies: int

@@ -18,6 +18,9 @@ from pkc.passes.roles.straddling import on_several_ranks
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import target_of
 
+_LONG = 512
+"""So many elements of a row, which threads move one by one, are no short row."""
+
 _MAKE_TILES = frozenset((*TILE, ReduceOp))
 
 
@@ -32,7 +35,7 @@ def sends_packets(role: RoleOp) -> bool:
 
 
 def carries_tiles(role: RoleOp) -> bool:
-    """Whether threads of a role move tiles, not single rows, between arrays and stages, each tile to one rank."""
+    """Whether threads of a role move tiles, not short rows, between arrays and stages, each tile to one rank."""
     return any(map(is_carried, role.walk()))
 
 
@@ -45,11 +48,16 @@ def is_carried(op: Operation) -> bool:
             needs_threads(op)
             and stage_of(op.tile) is not None
             and not on_several_ranks(op)
-            and tile_type(op.tile).rank > 1
+            and _is_long(tile_type(op.tile))
         )
     if not isinstance(op, LoadOp | GatherOp) or not needs_threads(op):
         return False
-    return tile_type(op.result).rank > 1 and any(isinstance(use.operation, CommitOp) for use in op.result.uses)
+    return _is_long(tile_type(op.result)) and any(isinstance(use.operation, CommitOp) for use in op.result.uses)
+
+
+def _is_long(kind: TileType) -> bool:
+    """Whether a tile has rows, or is a row that takes the threads of a warp long."""
+    return kind.rank > 1 or prod(kind.shape) >= _LONG
 
 
 def copied_rows(role: RoleOp) -> list[GatherOp]:

@@ -20,7 +20,7 @@ from pkc.dialect.pk import TILE
 from pkc.dialect.program import COMM_SMS, CONSUMERS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
-from pkc.dialect.transfers import TMA
+from pkc.dialect.transfers import TMA, moves_async
 from pkc.dialect.types import PGLType, SignalType
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
@@ -342,6 +342,11 @@ def _rows_at_once(plan: WarpPlan) -> int:
     return max(rows.values())
 
 
+def _by_elements(op: Operation) -> bool:
+    """Whether threads load a tile element by element, as rows begin anywhere."""
+    return isinstance(op, LoadOp) and is_carried(op) and not moves_async(op)
+
+
 def _reaches(op: Operation) -> bool:
     """Whether an operation needs the rank, an array that ranks share, or a counter."""
     return isinstance(op, RankOp) or any(isinstance(value.type, PGLType | SignalType) for value in op.operands)
@@ -364,6 +369,8 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
     if kept is not None:
         sets = max(sum(isinstance(op, TasksOp) and not op.encloses_tasks for op in plan.role.walk()) for plan in shared)
         few = max(few, (target.registers.copying + 2 * kept + target.registers.dimension * (sets - 1)) // 8 * 8)
+    if any(_by_elements(op) for plan in shared for op in plan.role.walk()):
+        few = max(few, target.registers.carrying)
     if any(plan.group == COMMUNICATE for plan in shared):
         few = target.registers.holding
     moving = threads - computing

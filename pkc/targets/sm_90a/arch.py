@@ -29,6 +29,7 @@ REGISTERS = Registers(
     tile=2,
     adding=80,
     copying=88,
+    carrying=104,
     holding=112,
     idle=24,
     row=49152,
@@ -192,6 +193,7 @@ THREADS = Threads(
     chunks=8,
     iterations=4,
     loads=4,
+    singles=16,
     # The combine of moe_mlp took 1.2 ms on 4 H100 with four, of which 0.6 are those of the link.
     copies=16,
     table_loads=8,

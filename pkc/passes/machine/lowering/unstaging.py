@@ -155,18 +155,21 @@ def _store(role: WarpRole, op: Writing, tile: Staged, rank: SSAValue | None) -> 
         return elements, emit.least(emit.most(elements.rows, 0), whole) if kind.rank == 2 else emit.const(whole)
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
+        if count == 1:
+            found = [fragments.read_shared(emit, tile, row, column) for _, _, row, column in chunks]
+            for element, (there, exists, _, _) in zip(found, chunks, strict=True):
+                with emit.when(exists):
+                    store_element(role, op, there, element)
+            return
         ((there, exists, row, column),) = chunks
         with emit.when(exists):
-            if count > 1:
-                here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
-                bits = emit.registers(CHUNK // 4, b32)
-                emit.do("load_shared_v4", bits, here)
-                if packed(op):
-                    emit.do("send_v4_where", bits, there, role.launch.epoch, exists)
-                else:
-                    emit.do(f"{writing(op)}_v4", bits, there)
+            here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
+            bits = emit.registers(CHUNK // 4, b32)
+            emit.do("load_shared_v4", bits, here)
+            if packed(op):
+                emit.do("send_v4_where", bits, there, role.launch.epoch, exists)
             else:
-                store_element(role, op, there, fragments.read_shared(emit, tile, row, column))
+                emit.do(f"{writing(op)}_v4", bits, there)
 
     _by_chunks(role, op, kind, places, move, 1)
 
@@ -195,7 +198,8 @@ def _by_chunks(
     that, else of one element.
 
     `places` gives where the elements are, and how many rows there are; `move` gets chunks, and how many elements each
-    of them has: `at_once` chunks where their number is a multiple of that for each thread, else one.
+    of them has: `at_once` chunks where their number is a multiple of that for each thread, else one. Of single elements
+    it gets several in any case, some of which may be the last one again.
     """
     emit, threads = role.emit, role.threads
     chunk, columns = CHUNK // dtype_bytes(kind.element_type), kind.shape[-1] if kind.rank else 1
@@ -204,20 +208,38 @@ def _by_chunks(
         with nullcontext() if whole is None else emit.when(whole if count > 1 else emit.negated(whole)):
             (elements, rows), each = places(), columns // count
             first, total = emit.minus(threads.thread, threads.start), emit.times(rows, each)
-            known = constant_of(total)
-            together = at_once if known is not None and known % (at_once * threads.count) == 0 and count > 1 else 1
+            known, most = constant_of(total), at_once
+            if count == 1:
+                most = _singles(role, op)
+            whole_steps = known is not None and known % (most * threads.count) == 0
+            together = most if whole_steps or count == 1 else 1
             with emit.loop(first, total, together * threads.count) as begin:
                 chunks: list[Chunk] = []
                 for step in range(together):
                     # A thread stays in its columns, if a row has no more chunks than there are threads.
-                    stays = threads.count % each == 0
+                    stays = threads.count % each == 0 and (whole_steps or together == 1)
                     number = begin if stays else emit.plus(begin, step * threads.count)
+                    inside = None if together == 1 or whole_steps else emit.compare("slt", number, total)
+                    if inside is not None:
+                        number = emit.least(number, emit.minus(total, 1))
                     row, column = emit.part(number, each), emit.times(emit.rest(number, each), count)
                     row = emit.plus(row, step * (threads.count // each)) if stays else row
-                    role.step = step if together > 1 else None
-                    chunks.append((*elements.at(_along_axes(emit, kind, row, column)), row, column))
+                    role.step = step if together > 1 and count > 1 else None
+                    there, exists = elements.at(_along_axes(emit, kind, row, column))
+                    # A thread loads the last one again, which is the same; it does not add to it again.
+                    if inside is not None and not isinstance(op, LoadOp | GatherOp):
+                        exists = emit.both(exists, inside)
+                    chunks.append((there, exists, row, column))
                 role.step = None
                 move(chunks, count)
+
+
+def _singles(role: WarpRole, op: Operation) -> int:
+    """How many elements a thread has on their way; of rows that a table names each takes a look at it."""
+    target = role.emit.target
+    if isinstance(op, ByTable):
+        return 1
+    return target.threads.singles if role.threads.registers >= target.registers.carrying else target.threads.loads
 
 
 def _along_axes(emit: Emitter, kind: TileType, row: SSAValue, column: SSAValue) -> list[SSAValue]:
