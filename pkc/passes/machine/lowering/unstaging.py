@@ -235,9 +235,9 @@ def _by_chunks(
 
 
 def _singles(role: WarpRole, op: Operation) -> int:
-    """How many elements a thread has on their way; of rows that a table names each takes a look at it."""
+    """How many elements a thread has on their way: where it waits for them, and no table has a place for each."""
     target = role.emit.target
-    if isinstance(op, ByTable):
+    if isinstance(op, ByTable) or moves_async(op):
         return 1
     return target.threads.singles if role.threads.registers >= target.registers.carrying else target.threads.loads
 
