@@ -41,6 +41,8 @@ _UNARY: dict[type[ast.AST], str] = {ast.USub: "-", ast.Not: "not"}
 _RESERVED = frozenset(("kernel", "inf"))
 """Keywords of the language that Python takes for names."""
 
+_ONE_EACH = "write a line for each name; a function gives one value"
+
 _BEFORE_COLON = re.compile(r"(?:[\s)\\,]|#[^\n]*)*:")
 
 
@@ -235,14 +237,14 @@ class FunctionReader:
 
     def _assign(self, node: ast.Assign) -> tree.Assign:
         if len(node.targets) > 1:
-            raise PkcError(python_errors.NotInLanguage(self._span(node), "an assignment to several targets"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "an assignment to several targets", _ONE_EACH))
         return tree.Assign(self._span(node), self._target(node.targets[0]), self._expression(node.value))
 
     def _target(self, node: ast.expr) -> tree.Name | tree.Index:
         if isinstance(node, ast.Name):
             return self._plain_name(node)
         if isinstance(node, ast.Tuple | ast.List | ast.Starred):
-            raise PkcError(python_errors.NotInLanguage(self._span(node), "an assignment to several names"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "an assignment to several names", _ONE_EACH))
         return construct.target(self._expression(node))
 
     def _for(self, node: ast.For, depth: int) -> tree.For:

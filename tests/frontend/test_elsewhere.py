@@ -14,9 +14,10 @@ from pkc.location import Source
 EXPRESSION = re.compile(r"`([^`]*)`")
 IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id"}
 """Functions for which there is no expression of x, a and b."""
+COLUMNS = {"colsum", "colmax", "colmin"}
 
 
-@pytest.mark.parametrize("name", sorted(set(elsewhere.FUNCTIONS) - IN_WORDS))
+@pytest.mark.parametrize("name", sorted(set(elsewhere.FUNCTIONS) - IN_WORDS - COLUMNS))
 def test_functions(name: str) -> None:
     """`i` is a position, `N` a number of elements."""
     found = EXPRESSION.search(elsewhere.FUNCTIONS[name])
@@ -32,6 +33,20 @@ kernel k(A: bf16[M, 64], C: f32[M]):
         i = 3
         t = {found[1]}
         C[m] = {"cast(t, f32)" if found[1].startswith("row") else "rowsum(t)"}
+"""
+    compile_program(parse_text(Source("k.pk", text)))
+
+
+@pytest.mark.parametrize("name", sorted(COLUMNS))
+def test_functions_of_columns(name: str) -> None:
+    found = EXPRESSION.search(elsewhere.FUNCTIONS[name])
+    assert found is not None
+    text = f"""\
+kernel k(A: f32[M, N], C: f32[N]):
+    for n in tasks(blocks(N, 64)):
+        for m in blocks(M, 64):
+            x = A[m, n]
+            C[n] = {found[1]}
 """
     compile_program(parse_text(Source("k.pk", text)))
 
