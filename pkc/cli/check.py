@@ -37,7 +37,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
-from pkc.sim.draw import say_given
+from pkc.sim.draw import given_to, say_given
 from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import small_dims
@@ -190,6 +190,7 @@ def _later_tasks(checked: _Checked) -> list[Diagnostic]:
     if not checked.tile.kernel.roles:
         return []
     written = checked.request.chosen.compile("written", checked.request.target, warn=False)
+    say_given(written.kernel, given_to(checked.tile.kernel))
     return waits_for_later_tasks(written.kernel, ranks=checked.ranks, dims=checked.dims)
 
 

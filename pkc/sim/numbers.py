@@ -17,7 +17,7 @@ from pkc.dialect.counters import CounterOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, block_type, tile_type
-from pkc.dialect.types import RANKS, BlockType, SignalType, i8, i32
+from pkc.dialect.types import FLOATS, RANKS, BlockType, SignalType, i8
 
 _COMPARING = (arith.CmpiOp, arith.FloorDivSIOp, arith.MinSIOp, arith.MaxSIOp)
 _COMPARING_TILES = (elementwise.ModOp, elementwise.FloorDivOp, elementwise.BitAndOp, elementwise.CompareOp)
@@ -39,6 +39,14 @@ def passed_by(kernel: KernelOp, ranks: int) -> dict[str, int]:
         for dim, size in _passed(op, ranks):
             found[dim] = max(found.get(dim, 0), size)
     return found
+
+
+def number_in(value: SSAValue) -> int | None:
+    """The constant that an integer is, or each element of a tile of integers."""
+    made = value.owner
+    if isinstance(made, FullOp):
+        return None if tile_type(made.result).element_type in FLOATS else int(made.constant)
+    return constant_of(value)
 
 
 def most(value: SSAValue, ranks: int) -> int | None:
@@ -75,7 +83,7 @@ def _passed(op: Operation, ranks: int) -> Iterable[tuple[str, int]]:
     elif isinstance(op, CastOp) and tile_type(op.result).element_type == i8:
         pairs = [(op.tile, _LAST_I8)]
     elif isinstance(op, (*_COMPARING, *_COMPARING_TILES)):
-        pairs = [(op.lhs, _number(op.rhs)), (op.rhs, _number(op.lhs))]
+        pairs = [(op.lhs, number_in(op.rhs)), (op.rhs, number_in(op.lhs))]
     else:
         return []
     return [
@@ -84,14 +92,6 @@ def _passed(op: Operation, ranks: int) -> Iterable[tuple[str, int]]:
         if number is not None and number > 0
         for dim, step in _steps(value, ranks).items()
     ]
-
-
-def _number(value: SSAValue) -> int | None:
-    """The constant that an integer is, or each element of a tile."""
-    made = value.owner
-    if isinstance(made, FullOp) and tile_type(made.result).element_type == i32:
-        return int(made.constant)
-    return constant_of(value)
 
 
 def _steps(value: SSAValue, ranks: int) -> Steps:

@@ -18,9 +18,9 @@ from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import FloorDivOp, SelectOp
 from pkc.dialect.program import KernelOp, TasksOp, is_scalar
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, block_type
+from pkc.dialect.tile import BroadcastOp, ClipOp, PositionsOp, block_type
 from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, SignalType, TileType
-from pkc.sim.numbers import end_of, most, passed_by
+from pkc.sim.numbers import end_of, most, number_in, passed_by
 from pkc.sim.program import Program
 
 MANY = 64
@@ -297,7 +297,7 @@ def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
         part = _without_edges(index)
         by, of = 1, _ranging_over(index, of_tables=False)
         if isinstance(part, arith.FloorDivSIOp | FloorDivOp):
-            by, of = _constant(part.rhs), _ranging_over(part.lhs)
+            by, of = number_in(part.rhs), _ranging_over(part.lhs)
         if by and of not in (None, RANKS, dim):
             found[dim] = of, by
     return found
@@ -321,10 +321,6 @@ def _without_edges(index: SSAValue) -> Operation | Block:
     if isinstance(made, SelectOp):
         return _without_edges(made.lhs)
     return _without_edges(made.tile) if isinstance(made, ClipOp | BroadcastOp) else made
-
-
-def _constant(value: SSAValue) -> int | None:
-    return int(value.owner.constant) if isinstance(value.owner, FullOp) else constant_of(value)
 
 
 def _sharded(kernel: KernelOp) -> set[int | str]:

@@ -16,7 +16,7 @@ from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, PGLType, PrivateType
-from pkc.sim.numbers import end_of
+from pkc.sim.numbers import end_of, number_in
 
 _INDEXED = (access.ReadOp, access.LoadOp, access.StoreOp, access.StoreAddOp, access.AccumulateOp)
 
@@ -176,17 +176,10 @@ def _use_as_rank(equal: SSAValue, sizes: Mapping[str, int]) -> Iterator[Range]:
 
 def _scaled(op: Operation, use: Use, after: Iterator[Range]) -> Iterator[Range]:
     """The ranges of what is divided by a constant, or multiplied by one, from those of the result."""
-    by = _constant(op.operands[1 - use.index]) or 0
+    by = number_in(op.operands[1 - use.index]) or 0
     divides = isinstance(op, arith.FloorDivSIOp | elementwise.FloorDivOp)
     if by > 0 and not (divides and use.index == 1):
         yield from (wanted.before_division(by) if divides else wanted.before_product(by) for wanted in after)
-
-
-def _constant(value: SSAValue) -> int | None:
-    """The constant that an integer is, or each element of a tile."""
-    if isinstance(value.owner, tile.FullOp):
-        return int(value.owner.constant)
-    return constant_of(value)
 
 
 def _rounds_up(op: Operation, added: int) -> bool:
@@ -219,7 +212,7 @@ def _use_as_length(end: Operation, start: SSAValue, sizes: Mapping[str, int]) ->
 
 def taken_off(op: Operation, use: Use) -> int | None:
     """The constant that an operation subtracts from its other operand; None where there is none."""
-    constant = _constant(op.operands[1 - use.index])
+    constant = number_in(op.operands[1 - use.index])
     if constant is None:
         return None
     adds = isinstance(op, elementwise.AddOp | arith.AddiOp)

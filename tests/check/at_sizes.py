@@ -610,26 +610,6 @@ kernel k(X: f32[M, N], T: i32[M], Y: f32[M, N]):
         Y[m, n] = X[T[m], n]
 """,
     ),
-    "credits of experts that may have nothing": Right(
-        (2, 3),
-        """
-kernel k(X: f32[E, P].symmetric(), count: i32[E].replicate(), Y: f32[E, P].symmetric(),
-         G: f32[P].symmetric().scratch(),
-         full: signal[1], free: signal[1]):
-    with role(communicator):
-        for e in range(E):
-            wait(free[0], e)
-            for p in tasks(blocks(P, 8, stop=count[e])):
-                store(G.at((rank + 1) % ranks)[p], X[e, p])
-            signal(full.at((rank + 1) % ranks)[0], 1)
-    with role(consumer):
-        for e in range(E):
-            wait(full[0], e + 1)
-            for p in tasks(blocks(P, 8, stop=count[e])):
-                store(Y[e, p], G[p])
-            signal(free.at((rank + ranks - 1) % ranks)[0], 1)
-""",
-    ),
     "additions behind the first store of each block": Right(
         (2, 3, 4),
         """
@@ -715,35 +695,6 @@ kernel k(X: f32[4, M].symmetric(), Y: f32[4, M], G: f32[M].symmetric().scratch()
             signal(free.at((rank + ranks - 1) % ranks)[0], 1)
 """,
     ),
-    "slots in turn, counted by a variable": Right(
-        (2, 3),
-        """
-kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[4, 64].symmetric().scratch(),
-         full: signal[4], free: signal[4]):
-    with role(communicator):
-        slot = 0
-        phase = 0
-        for t in range(T):
-            wait(free[slot], phase)
-            store(G.at((rank + 1) % ranks)[slot, :], X[t, :])
-            signal(full.at((rank + 1) % ranks)[slot], 1)
-            slot = slot + 1
-            if slot == 4:
-                slot = 0
-                phase = phase + 1
-    with role(consumer):
-        slot = 0
-        phase = 1
-        for t in range(T):
-            wait(full[slot], phase)
-            Y[t, :] = G[slot, :]
-            signal(free.at((rank + ranks - 1) % ranks)[slot], 1)
-            slot = slot + 1
-            if slot == 4:
-                slot = 0
-                phase = phase + 1
-""",
-    ),
     "groups of four and a rest": Right(
         (2,),
         """
@@ -784,30 +735,6 @@ kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scr
         for t in range(T):
             wait(s[t], 1)
             Y[t, :] = G[t, :]
-""",
-    ),
-    "turns for a critical section": Right(
-        (3,),
-        """
-kernel k(X: f32[M].symmetric(), A: f32[M].symmetric().scratch(), Y: f32[M].symmetric(), tok: signal[1],
-         fin: signal[1]):
-    with role(communicator):
-        if rank > 0:
-            wait(tok[0], 1)
-        for m in tasks(blocks(M, 8)):
-            if rank == 0:
-                store(A[m], X[m])
-            else:
-                store(A.at(0)[m], A.at(0)[m] + X[m])
-        if rank + 1 < ranks:
-            signal(tok.at(rank + 1)[0], 1)
-        if rank == ranks - 1:
-            signal(fin.at(0)[0], 1)
-        if rank == 0:
-            wait(fin[0], 1)
-            for m in tasks(blocks(M, 8)):
-                for r in range(ranks):
-                    store(Y.at(r)[m], A[m])
 """,
     ),
     "flags of owners, counted": Right(
@@ -867,3 +794,13 @@ kernel k(X: f32[M, N].symmetric()):
 """,
     ),
 }
+RIGHT["credits of experts that may have nothing"] = Right(
+    (2, 3), WRONG["a credit of the expert before the last"].text.replace("e - 1)", "e)")
+)
+RIGHT["slots in turn, counted by a variable"] = Right(
+    (2, 3), WRONG["a phase of 0 and 1 in turn, of counters that only grow"].text.replace("1 - phase", "phase + 1")
+)
+RIGHT["turns for a critical section"] = Right(
+    (3,),
+    WRONG["a read before the last turn"].text.replace("rank <= 1:", "rank == ranks - 1:").replace("min(2, ranks)", "1"),
+)
