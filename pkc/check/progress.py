@@ -13,6 +13,7 @@ import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation
 
 from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole, counter_name, of_channel
@@ -32,6 +33,19 @@ class Run:
     begun: int = 0
     joining: int = 0
     target: int = 0
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A wait that does not end if it is for `wanted` or more, whatever its counter reaches; with all that the same wait
+    of the program, which is at `place`, has become."""
+
+    wait: Operation
+    place: LocationAttr | None
+    wanted: int
+
+    def holds(self, op: Operation, wanted: int) -> bool:
+        return wanted >= self.wanted and (op is self.wait or op.location == self.place)
 
 
 @dataclass
@@ -63,13 +77,12 @@ class Progress:
     partial: set[Operation] = field(default_factory=set[Operation])
     """Waits for fewer signals than come, of which some come only after them."""
 
-    held: tuple[Operation, int] | None = None
-    """A wait that does not end if it is for as many or more, whatever its counter reaches; with all that the same wait
-    of the program has become."""
+    held: _Held | None = None
 
     def without(self, wait: Operation, wanted: int, warp_roles: Iterable[WarpRole]) -> Progress:
         """The same launch once more, in which this wait does not end if it is for as many or more."""
-        again = Progress(self.ranks, dict(self.before), held=(wait, wanted))
+        place = None if span_of(wait.location) == NOWHERE else wait.location
+        again = Progress(self.ranks, dict(self.before), held=_Held(wait, place, wanted))
         again.launch(warp_roles)
         return again
 
@@ -92,8 +105,9 @@ class Progress:
             if kind in (WAIT, ARRIVED):
                 wanted = run.target if kind == ARRIVED else number
                 self.awaited.setdefault(counter, {})[wanted, op] = run.warp_role
-                self._check_width(counter, "is awaited to be", wanted, op)
-                if self._is_held(op, wanted):
+                if wanted not in I32:
+                    raise _overflow(counter, "is awaited to be", wanted, op)
+                if self.held is not None and self.held.holds(op, wanted):
                     return
                 if counters.get(counter, 0) < wanted:
                     bisect.insort(waiting.setdefault(counter, []), (wanted, run), key=_wanted)
@@ -101,11 +115,12 @@ class Progress:
             elif kind in (ADD, RAISE):
                 value = counters.get(counter, 0)
                 self.lowered |= kind == ADD and number < 0
-                counters[counter] = value + number if kind == ADD else max(value, number)
+                counters[counter] = value = value + number if kind == ADD else max(value, number)
                 self.sent[counter] = op
-                self._check_width(counter, "reaches", counters[counter], op)
-                if counter in waiting and waiting[counter][0][0] <= counters[counter]:
-                    _wake(counter, counters[counter], ready, waiting)
+                if value not in I32:
+                    raise _overflow(counter, "reaches", value, op)
+                if counter in waiting and waiting[counter][0][0] <= value:
+                    _wake(counter, value, ready, waiting)
             elif kind == RESET:
                 self._reset(counter)
             elif kind == ARRIVE:
@@ -119,21 +134,15 @@ class Progress:
         if run.parent is not None:
             _join(run.parent, ready)
 
-    def _is_held(self, op: Operation, wanted: int) -> bool:
-        if self.held is None or wanted < self.held[1]:
-            return False
-        place = span_of(self.held[0].location)
-        return op is self.held[0] or NOWHERE != place == span_of(op.location)
-
-    def _check_width(self, counter: Counter, verb: str, value: int, op: Operation) -> None:
-        if value not in I32:
-            raise PkcError(CounterOverflow(span_of(op.location), counter_name(counter), counter[1], verb, value))
-
     def _reset(self, every: Counter) -> None:
         for counter, value in self.counters.items():
             if counter[:2] == every[:2]:
                 self.reset[counter] = value
                 self.counters[counter] = 0
+
+
+def _overflow(counter: Counter, verb: str, value: int, op: Operation) -> PkcError:
+    return PkcError(CounterOverflow(span_of(op.location), counter_name(counter), counter[1], verb, value))
 
 
 def _wanted(entry: tuple[int, Run]) -> int:
