@@ -19,6 +19,46 @@ kernel gemm_residual_f32(A: bf16[M, K], B: bf16[K, N], R: f32[M, N], C: f32[M, N
             acc += A[m, k] @ B[k, n]
         C[m, n] = acc + R[m, n]
 """,
+    "low_rank": """\
+kernel low_rank(X: bf16[M, K], W: bf16[K, N], A: bf16[K, R], B: bf16[R, N], Y: bf16[M, N], R: const = 8):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n); low = zeros(f32, m, R)
+        for k in blocks(K, 64):
+            acc += X[m, k] @ W[k, n]
+            low += X[m, k] @ A[k, :]
+        Y[m, n] = acc + cast(low, bf16) @ B[:, n]
+""",
+    "route_20": """\
+kernel route_20(X: bf16[M, K], W: bf16[K, E], b: f32[E], P: f32[M, E], top: f32[M], E: const = 20):
+    for m in tasks(blocks(M, 128)):
+        acc = zeros(f32, m, E)
+        for k in blocks(K, 64):
+            acc += X[m, k] @ W[k, :]
+        s = acc + b[:]
+        t = rowmax(s); p = exp(s - t)
+        P[m, :] = p / rowsum(p)
+        top[m] = t
+""",
+    "rows_20": """\
+kernel rows_20(X: bf16[R, K], W: bf16[K, N], Y: f32[R, N], R: const = 20):
+    for n in tasks(blocks(N, 128)):
+        acc = zeros(f32, R, n)
+        for k in blocks(K, 64):
+            acc += X[:, k] @ W[k, n]
+        Y[:, n] = acc
+""",
+    "attention_40": """\
+kernel attention_40(Q: bf16[M, D], K: bf16[N, D], V: bf16[N, D], O: bf16[M, D], D: const = 40):
+    for q in tasks(blocks(M, 128)):
+        top = full(f32, -inf, q); total = zeros(f32, q); o = zeros(f32, q, D)
+        for kv in blocks(N, 128):
+            s = Q[q, :] @ K[kv, :].T * 0.15625
+            t = max(top, rowmax(s)); p = exp(s - t); c = exp(top - t)
+            total = total * c + rowsum(p)
+            o = o * c + cast(p, bf16) @ V[kv, :]
+            top = t
+        O[q, :] = o / total
+""",
     "gemm_bias": """\
 kernel gemm_bias(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):

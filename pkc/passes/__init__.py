@@ -89,6 +89,7 @@ from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.order_scatters import OrderScatters
+from pkc.passes.tile.pad_axes import PadAxes
 from pkc.passes.tile.part_axes import PartAxes
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
@@ -108,6 +109,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     GuardTasks(),  # what stood in loops is in front of it
     WrapStatements(),  # equal values are one; all that follows knows of tasks alone
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
+    PadAxes(),  # equal blocks are one value; before patterns that drop clips, and all that looks at edges
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
     SimplifyArithmetic(),  # equal constants are one value; at this level alone, whose bits the others keep
     DropClips(),  # padding is known as patterns left it; before all that looks at edges

@@ -230,16 +230,7 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="store the table",
     ),
-    "PK510-whole": Followed(
-        edits=(
-            (
-                "C[m, n] = A[m, :] @ B[:, n]",
-                "acc = zeros(f32, m, n)\n        for k in blocks(100, 112):\n            acc += A[m, k] @ B[k, n]\n"
-                "        C[m, n] = acc",
-            ),
-        ),
-        said="`blocks(100, 112)`",
-    ),
+    "PK510-part": Followed(edits=(("blocks(200, 100)", "blocks(200, 112)"),), said="`blocks(200, 112)`"),
 }
 
 OTHER = {

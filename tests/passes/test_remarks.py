@@ -482,6 +482,7 @@ ELSEWHERE = {
     "pk-plan-clusters": "test_plan_clusters.py",
     "pk-load-once": "load_once.mlir",
     "pk-part-axes": "part_axes.mlir",
+    "pk-pad-axes": "pad_axes.mlir",
     "pk-share-stages": "share_stages.mlir",
     "pk-plan-epilogues": "plan_epilogues.mlir",
     "pk-piece-tiles": "piece_tiles.mlir",

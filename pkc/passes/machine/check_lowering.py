@@ -322,7 +322,7 @@ def _mended(tile: SSAValue, axis: int, step: int) -> tuple[str, tuple[tuple[str,
     """What to write so that an axis of a tile is a multiple of `step`, and the size of the blocks by dimension."""
     block, size = dimension(tile, axis), -(-tile_type(tile).shape[axis] // step) * step
     if block is None:
-        return f"a multiple of {step}: `blocks(..., {size})`, also of a dimension that `:` takes as a whole", ()
+        return f"a multiple of {step}: `blocks(..., {size})`", ()
     return f"a multiple of {step}: `blocks({block.of}, {size})`", ((block.of, size),) if isinstance(
         block.of, str
     ) else ()

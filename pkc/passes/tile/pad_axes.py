@@ -1,0 +1,263 @@
+"""The pass `pk-pad-axes`: whole dimensions of few elements get the axes that MMAs need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue, Use
+from xdsl.rewriter import Rewriter
+
+from pkc.dialect.access import AccumulateOp, LoadOp, ReduceOp, StoreOp
+from pkc.dialect.by_table import ByTable
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
+from pkc.dialect.tile import (
+    AnyMmaOp,
+    BroadcastOp,
+    CastOp,
+    ClipOp,
+    FullOp,
+    PositionsOp,
+    SplatOp,
+    TransposeOp,
+    tile_type,
+)
+from pkc.dialect.types import BlockType, TileType, dtype_bytes
+from pkc.passes.build import before, constant, is_constant
+from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
+
+Axis = tuple[SSAValue, int]
+"""An axis of a tile; of a block its only one, 0."""
+
+_BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, CumSumOp)
+_ACCESSES = (LoadOp, ReduceOp, StoreOp, AccumulateOp)
+_MAKES = (FullOp, SplatOp)
+
+_ROWS, _COLUMNS, _BYTES = 8, 16, 32
+"""Rows and columns of an MMA, and bytes of what it sums over, of which every target takes multiples."""
+
+
+class PadAxes(KernelPass):
+    """Let tiles with all of a constant dimension go on past its end, to what an MMA takes: multiples of 8 rows, of 16
+    columns, and of 32 bytes to sum over. So LoRA may have rank 8, and attention heads of 40.
+
+    What is loaded there is zero, and stores leave it out, as at the end of any other dimension. MMAs that sum over such
+    an axis, and reductions of rows, clip it. Axes stay as they are if an operation goes along with them that needs all
+    their elements in another way, as `fold` and `repeat` do; then the MMA is refused where it is lowered.
+
+    Before:
+
+        %r = pk.block[%zero] : !pk.block<8 by 8>
+        %b = pk.load %B[%r, %n : !pk.block<8 by 8>, ...] : ... -> !pk.tile<8x128xbf16>
+        %y = pk.mma %x, %b, %acc : !pk.tile<128x8xbf16>, !pk.tile<8x128xbf16> -> !pk.tile<128x128xf32>
+
+    After:
+
+        %r = pk.block[%zero] : !pk.block<8 by 16>
+        %b = pk.load %B[%r, %n : !pk.block<8 by 16>, ...] : ... -> !pk.tile<16x128xbf16>
+        %p = pk.clip %x axis 1 to %r fill 0.0 : ...
+        %q = pk.clip %b axis 0 to %r fill 0.0 : ...
+        %y = pk.mma %p, %q, %acc : !pk.tile<128x16xbf16>, !pk.tile<16x128xbf16> -> !pk.tile<128x128xf32>
+    """
+
+    name = "pk-pad-axes"
+
+    def run(self, kernel: KernelOp) -> None:
+        needs = [(op, axis, step) for op in kernel.walk() for axis, step in _needs(op)]
+        if not needs:
+            return
+        groups = _Groups()
+        for op in kernel.walk():
+            groups.add(op)
+        members = groups.members()
+        steps: dict[Axis, int] = {}
+        for op, axis, step in needs:
+            root = groups.root(axis)
+            if reason := _obstacle(members[root], groups.fixed):
+                missed(PadAxes.name, op, f"an axis of {_extent(axis)} elements is not padded for an MMA: {reason}")
+            else:
+                steps[root] = max(step, steps.get(root, 1))
+        _pad(kernel, [_Padded(members[root], -(-_extent(root) // step) * step) for root, step in steps.items()])
+
+
+def _needs(op: Operation) -> Iterator[tuple[Axis, int]]:
+    """The axes of an MMA whose lengths are no multiple of what it takes, and that."""
+    if not isinstance(op, AnyMmaOp):
+        return
+    depth = _BYTES // dtype_bytes(tile_type(op.a).element_type)
+    rows = 1 if _extent((op.a, 0)) < _ROWS else _ROWS  # of fewer than that any number is taken
+    for axis, step in (((op.a, 0), rows), ((op.a, 1), depth), ((op.b, 1), _COLUMNS)):
+        if _extent(axis) % step:
+            yield axis, step
+
+
+def _extent(axis: Axis) -> int:
+    kind = axis[0].type
+    return kind.extent if isinstance(kind, BlockType) else tile_type(axis[0]).shape[axis[1]]
+
+
+class _Groups:
+    """Axes that have the same elements."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Axis, Axis] = {}
+        self.fixed: dict[Axis, Operation] = {}
+        """Axes that an operation needs as they are."""
+
+    def members(self) -> dict[Axis, list[Axis]]:
+        """By root, all axes of its group."""
+        found: dict[Axis, list[Axis]] = {}
+        for axis in list(self._parent):
+            found.setdefault(self.root(axis), []).append(axis)
+        return found
+
+    def root(self, axis: Axis) -> Axis:
+        parent = self._parent.setdefault(axis, axis)
+        while parent != axis:
+            axis, parent = parent, self._parent[parent]
+        return axis
+
+    def _join(self, *axes: Axis) -> None:
+        for one, other in pairwise(axes):
+            self._parent[self.root(one)] = self.root(other)
+
+    def _join_all(self, tiles: Iterable[SSAValue]) -> None:
+        same = [tile for tile in tiles if isinstance(tile.type, TileType)]
+        for number in range(tile_type(same[0]).rank if same else 0):
+            self._join(*((tile, number) for tile in same))
+
+    def add(self, op: Operation) -> None:
+        """Join the axes that an operation has in common; what it says nothing of stays as it is."""
+        values = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType | BlockType)]
+        for value in values:
+            for number in range(value.type.rank if isinstance(value.type, TileType) else 1):
+                self.root((value, number))
+        match op:
+            case AnyMmaOp():
+                self._join((op.a, 1), (op.b, 0))
+                self._join((op.a, 0), (op.acc, 0), (op.result, 0))
+                self._join((op.b, 1), (op.acc, 1), (op.result, 1))
+            case TransposeOp():
+                for number in range(2):
+                    self._join((op.tile, number), (op.result, 1 - number))
+            case BroadcastOp():
+                for number, position in enumerate(op.positions):
+                    self._join((op.tile, number), (op.result, position))
+            case RowReduction():
+                for number in range(tile_type(op.result).rank):
+                    self._join((op.tile, number), (op.result, number))
+            case ClipOp():
+                self._join_all([op.tile, op.result])
+                self._join((op.block, 0), (op.tile, op.axis.value.data))
+            case PositionsOp():
+                self._join((op.block, 0), (op.result, 0))
+            case ByTable():
+                self._by_table(op)
+            case scf.ForOp():
+                last = op.body.block.last_op
+                assert last is not None
+                for same in zip(op.iter_args, op.body.block.args[1:], last.operands, op.results, strict=True):
+                    self._join_all(same)
+            case scf.IfOp():
+                self._branches(op)
+            case _ if isinstance(op, _ACCESSES):
+                self._access(op)
+            case _ if isinstance(op, _BY_ELEMENT):
+                self._join_all(values)
+            case _ if not isinstance(op, (*_MAKES, scf.YieldOp, TasksOp, BlockOp)):
+                for value in values:
+                    for number in range(value.type.rank if isinstance(value.type, TileType) else 1):
+                        self.fixed.setdefault((value, number), op)
+            case _:
+                pass
+
+    def _access(self, op: Operation) -> None:
+        tile = next(value for value in (*op.operands, *op.results) if isinstance(value.type, TileType))
+        blocks = [value for value in op.operands if isinstance(value.type, BlockType)]
+        for number, block in enumerate(blocks):
+            self._join((block, 0), (tile, number))
+
+    def _by_table(self, op: ByTable) -> None:
+        tiles = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
+        tile = op.results[0] if op.results else next(value for value in tiles if value not in op.tables)
+        for place, along in zip(op.places, op.axes_of_places, strict=True):
+            for number, axis in enumerate(along):
+                self._join((place, number), (tile, axis))
+                if isinstance(place.type, TileType):
+                    self.fixed.setdefault((place, number), op)
+
+    def _branches(self, op: scf.IfOp) -> None:
+        for region in (op.true_region, op.false_region):
+            if region.blocks and region.block.last_op is not None:
+                for same in zip(region.block.last_op.operands, op.results, strict=False):
+                    self._join_all(same)
+
+
+def _obstacle(group: Iterable[Axis], fixed: Mapping[Axis, Operation]) -> str:
+    """Why the axes of a group have to stay as they are; empty if they need not."""
+    for value, number in group:
+        if (value, number) in fixed:
+            return f"`{fixed[value, number].name}` needs it as it is"
+        if isinstance(value.type, BlockType) and not _is_whole(value, value.type):
+            return "blocks along it do not have all of a constant dimension"
+    return ""
+
+
+def _is_whole(block: SSAValue, kind: BlockType) -> bool:
+    op = block.owner
+    return isinstance(op, BlockOp) and is_constant(op.index, 0) and kind.of == kind.extent and len(op.operands) == 1
+
+
+@dataclass(frozen=True)
+class _Padded:
+    """Axes that get another length."""
+
+    axes: list[Axis]
+    length: int
+
+    @property
+    def extent(self) -> int:
+        return _extent(self.axes[0])
+
+
+def _pad(kernel: KernelOp, groups: Iterable[_Padded]) -> None:
+    first = kernel.body.block.first_op
+    assert first is not None
+    lengths: dict[SSAValue, dict[int, int]] = {}
+    clips: list[tuple[Operation, int, int, SSAValue]] = []
+    for group in groups:
+        zero = constant(0)
+        whole = BlockOp(zero, BlockType(group.extent, group.length))
+        before(first, [zero, whole])
+        for value, number in group.axes:
+            if isinstance(value.type, BlockType):
+                value.replace_all_uses_with(whole.result)
+                continue
+            lengths.setdefault(value, {})[number] = group.length
+            uses = [use for use in value.uses if _goes_along(use, number)]
+            clips += ((use.operation, use.index, number, whole.result) for use in uses)
+    for value, longer in lengths.items():
+        kind = tile_type(value)
+        shape = [longer.get(axis, size) for axis, size in enumerate(kind.shape)]
+        Rewriter.replace_value_with_new_type(value, TileType(shape, kind.element_type))
+    for op, operand, axis, block in clips:
+        tile = op.operands[operand]
+        fill = op.NEUTRAL[tile_type(tile).element_type] if isinstance(op, RowReduction) else 0.0
+        clip = ClipOp(tile, block, axis, fill)
+        before(op, [clip])
+        op.operands[operand] = clip.result
+
+
+def _goes_along(use: Use, axis: int) -> bool:
+    """Whether an operation adds up, or compares, what lies along an axis of its operand."""
+    op = use.operation
+    if isinstance(op, RowReduction):
+        return axis == tile_type(op.tile).rank - 1
+    return isinstance(op, AnyMmaOp) and (use.index, axis) in ((0, 1), (1, 0))
