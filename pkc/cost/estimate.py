@@ -269,7 +269,8 @@ class _Estimator:
         busy = self._busy(iteration, multiplies, computes, depth) + stores
         # MMAs in flight keep the stage of the iteration before.
         kept = int(bool(iteration.mmas) and not iteration.dependent and depth > 1)
-        waits = rates.load_latency / max(1, depth - kept) if iteration.loads else 0.0
+        ahead = max(1, depth - kept)
+        waits = (rates.load_latency + (arrives if ahead == 1 else 0.0)) / ahead if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
     def _multiplies(self, iteration: Iteration, clock: float, several: bool = False) -> float:
