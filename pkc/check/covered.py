@@ -27,9 +27,13 @@ def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> 
     held: dict[tuple[Operation, int], Progress] = {}
 
     def answered(counter: Counter, sent: int, wanted: int, wait: Operation) -> bool:
-        """Whether some of the signals come only after the wait has ended."""
+        """Whether some of the signals come only after the wait has ended, or may be too many for it, as they come in
+        batches and it is one of several waits."""
         if counter not in progress.reset:
             return False
+        if counter in progress.batched and len({number for number, _ in progress.awaited[counter]}) > 1:
+            progress.partial.add(wait)
+            return True
         if (wait, wanted) not in held:
             held[wait, wanted] = progress.without(wait, wanted, warp_roles)
         answers = held[wait, wanted].reached(counter) < sent

@@ -61,6 +61,9 @@ class Progress:
     sent: dict[Counter, Operation] = field(default_factory=dict[Counter, Operation])
     """By counter, an operation of the last launch that signals it."""
 
+    batched: set[Counter] = field(default_factory=set[Counter])
+    """Counters that one signal of the last launch adds more than 1 to, as credits for several stages do."""
+
     lowered: bool = False
     """Whether something was taken off a counter, so that another order may end otherwise."""
 
@@ -91,7 +94,7 @@ class Progress:
         `PkcError` for a number that a counter does not hold."""
         self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
         self.before = dict(self.counters)
-        self.awaited, self.sent, self.reset = {}, {}, {}
+        self.awaited, self.sent, self.reset, self.batched = {}, {}, {}, set()
         ready = [Run(warp_role) for warp_role in warp_roles]
         waiting: dict[Counter, list[tuple[int, Run]]] = {}
         while ready:
@@ -115,6 +118,8 @@ class Progress:
             elif kind in (ADD, RAISE):
                 value = counters.get(counter, 0)
                 self.lowered |= kind == ADD and number < 0
+                if kind == ADD and number > 1:
+                    self.batched.add(counter)
                 counters[counter] = value = value + number if kind == ADD else max(value, number)
                 self.sent[counter] = op
                 if value not in I32:

@@ -50,11 +50,13 @@ class _ParallelLinear(torch.nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw what `nn.Linear` would. Ranks whose generators are seeded differently get different shards."""
+        """Draw what `nn.Linear` would. With the same seed on all ranks, shards differ and the rest is equal."""
         bound = 1 / math.sqrt(self.in_features)
-        torch.nn.init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            torch.nn.init.uniform_(self.bias, -bound, bound)
+        with torch.no_grad():
+            self.weight.copy_(drawn(self.weight, bound, self.ranks, self.rank))
+            if self.bias is not None:
+                shared = (self.ranks, self.rank) if self.partition_dim == 0 else (1, 0)
+                self.bias.copy_(drawn(self.bias, bound, *shared))
 
     @classmethod
     def from_linear(cls, linear: Any, **options: Any) -> Any:
@@ -128,6 +130,15 @@ def project(x: Any, layers: list[ColumnParallelLinear]) -> list[Any]:
     else:
         found = [torch.ops.pkc.replicated_matmul(x, right, first.group) for right in rights]
     return [y if layer.bias is None else y + layer.bias for y, layer in zip(found, layers, strict=True)]
+
+
+def drawn(like: Any, bound: float, ranks: int = 1, rank: int = 0) -> Any:
+    """A tensor of numbers between -bound and bound. Each rank draws those of all, so that generators stay equal."""
+    found = torch.empty_like(like).detach().uniform_(-bound, bound)
+    for number in range(1, ranks):
+        other = torch.empty_like(found).uniform_(-bound, bound)
+        found = other if number == rank else found
+    return found
 
 
 def replicated(parameter: Any, group: Any = None) -> Any:

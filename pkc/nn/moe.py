@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import pkc.torch
+from pkc.nn.linear import drawn, replicated
 
 torch: Any = importlib.import_module("torch")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
@@ -45,8 +46,8 @@ class MoE(torch.nn.Module):
         self.router = torch.nn.Linear(hidden, experts, bias=False, **place)
         shapes = {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}
         for name, shape in shapes.items():
-            drawn = torch.empty(each, *shape, **place).uniform_(-1, 1) / math.sqrt(shape[0])
-            setattr(self, name, torch.nn.Parameter(drawn))
+            weight = drawn(torch.empty(each, *shape, **place), 1 / math.sqrt(shape[0]), self.ranks, self.rank)
+            setattr(self, name, torch.nn.Parameter(weight))
 
     def shard_of(self, state: dict[str, Any]) -> dict[str, Any]:
         """This rank's part of a state dict with the weights of all experts, for `load_state_dict`."""
@@ -57,7 +58,9 @@ class MoE(torch.nn.Module):
 
     def forward(self, x: Any) -> Any:
         tokens = x.flatten(0, -2)
-        logits, choices = self.router(tokens).float().topk(self.top, -1)
+        # Every rank routes other tokens with the same weight.
+        routed = torch.nn.functional.linear(tokens, replicated(self.router.weight, self.group))
+        logits, choices = routed.float().topk(self.top, -1)
         found = torch.ops.pkc.moe_mlp(
             tokens, choices.int(), logits.softmax(-1), self.gate, self.up, self.down, self.group
         )

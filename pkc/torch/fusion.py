@@ -75,21 +75,34 @@ def fuse_in_compile(*, say: Callable[[str], object] | None = None) -> None:
     `say` gets a line for each collective that is left; by default they go to stderr.
     """
     config: Any = importlib.import_module("torch._inductor.config")
-    config.post_grad_custom_pre_pass = _pass(say or (lambda text: sys.stderr.write(f"{text}\n")))
+    earlier = config.post_grad_custom_pre_pass
+    if hasattr(earlier, "behind"):  # this has been called before
+        earlier = earlier.behind
+    config.post_grad_custom_pre_pass = _pass(say or (lambda text: sys.stderr.write(f"{text}\n")), earlier)
 
 
-def _pass(say: Callable[[str], object]) -> Any:
+def _pass(say: Callable[[str], object], behind: Any) -> Any:
     base: Any = importlib.import_module("torch._inductor.custom_graph_pass").CustomGraphPass
 
     class Fusion(base):
+        def __init__(self) -> None:
+            self.behind = behind
+            """The pass of the caller that stood there, which runs first."""
+
         def __call__(self, graph: Any) -> None:
+            if behind is not None:
+                behind(graph)
             for left in fuse(graph)[1]:
                 say(str(left))
 
         def uuid(self) -> object:
             from pkc import cache
 
-            return cache.compiler()
+            if behind is None:
+                return cache.compiler()
+            # A plain function has no name that lasts: what it is part of is not cached.
+            other = behind.uuid() if hasattr(behind, "uuid") else None
+            return None if other is None else (cache.compiler(), other)
 
     return Fusion()
 
@@ -136,7 +149,8 @@ def _gather(node: Any, types: Sequence[str]) -> None:
 def _gathered(waited: Any, ranks: int) -> tuple[Any, int]:
     """What is gathered, and along which dimension: 0 unless it is split and joined along another one."""
     split = _sole(waited, _aten.split.Tensor)
-    if split is None:
+    # What one rank gave is a part along dimension 0.
+    if split is None or (len(split.args) > 2 and split.args[2] != 0):
         return waited, 0
     joined = _joined(split, ranks)
     if joined is None:
@@ -209,6 +223,8 @@ def _product(whole: Any, types: Sequence[str]) -> tuple[Any, Any, tuple[Any, ...
     _check_type(a, types)
     if _shape(whole)[-1] != _shape(product)[-1]:
         raise _Stays("the product is seen with other columns")
+    if len(_shape(whole)) < 2:
+        raise _Stays("the product is seen as a vector")
     return a, right, (*_shape(whole)[:-1], _shape(a)[-1])
 
 

@@ -124,7 +124,7 @@ def calls_of(name: str) -> dict[object, Any]:
 def keep(calls: dict[object, Any], layout: object, call: Any) -> None:
     """Keep what an operator does with tensors of a layout."""
     while len(calls) >= MOST_CALLS:
-        del calls[next(iter(calls))]
+        calls.pop(next(iter(calls)), None)  # another thread may drop the same one
     calls[layout] = call
 
 

@@ -804,3 +804,49 @@ RIGHT["turns for a critical section"] = Right(
     (3,),
     WRONG["a read before the last turn"].text.replace("rank <= 1:", "rank == ranks - 1:").replace("min(2, ranks)", "1"),
 )
+RIGHT["slots that double, of which the first is its own (Bruck)"] = Right(
+    (2, 3, 5),
+    """
+kernel k(X: f32[64].symmetric(), Y: f32[ranks, 64], G: f32[ranks, 64].symmetric().scratch(),
+         f: signal[4]):
+    with role(communicator):
+        store(G[0, :], X[:])
+        d = 1
+        got = 1
+        for i in range(4):
+            if d < ranks:
+                n = min(d, ranks - d)
+                to = (rank + ranks - d) % ranks
+                for q in range(n):
+                    store(G.at(to)[d + q, :], G[q, :])
+                signal(f.at(to)[i], 1)
+                wait(f[i], 1)
+                d = d * 2
+        for q in range(ranks):
+            Y[(rank + q) % ranks, :] = G[q, :]
+""",
+)
+RIGHT["credits for two slots at once"] = Right(
+    (2, 3),
+    """
+kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[3, 64].symmetric().scratch(),
+         full: signal[1], free: signal[1]):
+    with role(communicator):
+        for t in range(T):
+            wait(free[0], t - 2)
+            store(G.at((rank + 1) % ranks)[t % 3, :], X[t, :])
+            signal(full.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        for t in range(T):
+            wait(full[0], t + 1)
+            Y[t, :] = G[t % 3, :]
+            if t % 2 == 1:
+                signal(free.at((rank + ranks - 1) % ranks)[0], 2)
+""",
+)
+WRONG["credits for two slots at once, one too few awaited"] = Wrong(
+    ("PK730",), 2, RIGHT["credits for two slots at once"].text.replace("t - 2", "t - 3")
+)
+WRONG["credits for two slots after the first of them"] = Wrong(
+    ("PK730", "PK705"), 2, RIGHT["credits for two slots at once"].text.replace("t % 2 == 1", "t % 2 == 0")
+)

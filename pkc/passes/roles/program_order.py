@@ -38,6 +38,14 @@ class UnorderedSignalError(Exception):
         self.load = load
 
 
+class ReadBackError(Exception):
+    """A load may read what its own role stores before it, and no signal and wait lie between them."""
+
+    def __init__(self, load: Operation) -> None:
+        super().__init__()
+        self.load = load
+
+
 class DividedWaitError(Exception):
     """Several roles need a wait for a counter that is taken down again: one could do so before another has looked."""
 
@@ -68,6 +76,34 @@ def keep_order(role_op: RoleOp) -> None:
             block = wait.parent
             assert block is not None
             block.insert_op_after(copy, wait)
+
+
+def check_read_back(role_op: RoleOp) -> None:
+    """Raises `ReadBackError` if one role is to load what another one stores, and only their order in the program says
+    that it is stored before."""
+    ops = list(role_op.body.walk())
+    stores = [op for op in ops if isinstance(op, StoreOp)]
+    for place, op in enumerate(ops):
+        if not isinstance(op, LoadOp | GatherOp):
+            continue
+        of_array = [store for store in stores if store.array is op.array]
+        if any(not _is_announced(ops, ops.index(store), place) for store in of_array):
+            raise ReadBackError(op)
+
+
+def _is_announced(ops: Sequence[Operation], store: int, load: int) -> bool:
+    """Whether a load follows a store by a signal and a wait behind it, or does not follow it."""
+    if store < load:
+        between = ops[store:load]
+    else:
+        shared = [op for op in ancestors(ops[store]) if op in ancestors(ops[load])]
+        loop = next((op for op in shared if isinstance(op, scf.ForOp | TasksOp)), None)
+        if loop is None:
+            return True
+        first = ops.index(loop)
+        between = [*ops[store:], *ops[first:load]]  # of the next iteration
+    signals = [place for place, op in enumerate(between) if isinstance(op, _Signal)]
+    return bool(signals) and any(isinstance(op, WaitOp) for op in between[signals[0] :])
 
 
 def _place_signal(signal: _Signal, ops: Sequence[Operation], places: dict[Operation, int]) -> None:

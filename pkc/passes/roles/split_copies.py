@@ -16,7 +16,13 @@ from pkc.dialect.types import TileType
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order
+from pkc.passes.roles.program_order import (
+    DividedWaitError,
+    ReadBackError,
+    UnorderedSignalError,
+    check_read_back,
+    keep_order,
+)
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 from pkc.passes.roles.split_roles import add_channels, add_role_op
 from pkc.remarks import missed
@@ -84,10 +90,13 @@ def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
     try:
         kernel = role_op.parent_op()
         if kernel is not None and WRITTEN in kernel.attributes:
+            check_read_back(role_op)
             keep_order(role_op)
         return role_values_of(role_op)
     except KeptBeyondStageError as error:
         op, reason = error.op, "a tile leaves the loop or branch that loads it"
+    except ReadBackError as error:
+        op, reason = error.load, "it may read what the same role stores before it, without a signal and a wait between"
     except UnorderedSignalError as error:
         op, reason = error.signal, "this signal follows a load, and no store that depends on it"
     except DividedWaitError as error:
