@@ -73,8 +73,10 @@ def _durations(events: Events, shown: frozenset[int]) -> Iterator[dict[str, Any]
         name = {"task": point.what, "wait": f"waits for {point.what}", "drain": f"drains: {point.what}"}[kind]
         if kind == "task":
             following = place + 1
-            while kinds[following] not in ("task", "over") or row[following] != row[place]:
+            while following < len(kinds) and (kinds[following] not in ("task", "over") or row[following] != row[place]):
                 following += 1
+            if following == len(kinds):  # what was recorded ends in this task
+                continue
             length = float(events.begin[following] - events.begin[place])
         yield {
             "ph": "X",

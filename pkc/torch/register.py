@@ -9,6 +9,7 @@ from typing import Any
 from pkc.torch import activated, attention, experts, gradients, operators
 from pkc.torch.activated import ACTIVATED
 from pkc.torch.attention import ATTENTION, BACKWARD, RING, RING_BACKWARD, ULYSSES, ULYSSES_BACKWARD
+from pkc.torch.casts import autocast
 from pkc.torch.experts import MOE, MOE_BACKWARD
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
 
@@ -147,6 +148,9 @@ _OPERATORS = (
 )
 
 _DEVICES = ("CPU", "CUDA")
+_MULTIPLIES = (GATHER, ACTIVATED, SCATTER, REDUCE, "replicated_matmul", ATTENTION, RING, ULYSSES, MOE)
+_KEPT = {MOE: 2}
+"""The argument whose element type autocast leaves: the weights of experts."""
 _BELOW = torch._C._after_autograd_keyset
 
 
@@ -175,6 +179,8 @@ for _schema, _implementation, _fake, _context, _backward in _OPERATORS:
     _general = _autograd.make_autograd_impl(getattr(torch.ops.pkc, _name).default, _info)
     for _device in _DEVICES:
         _library.impl(_name, _implementation, _device)
+        _casting = autocast(_device, getattr(torch.ops.pkc, _name).default, _name in _MULTIPLIES, _KEPT.get(_name))
+        _library.impl(_name, _casting, f"Autocast{_device}")
         _library.impl(_name, _direct(_device, _implementation, _general), f"Autograd{_device}", with_keyset=True)
 
 OPERATORS = tuple(schema.partition("(")[0] for schema, *_ in _OPERATORS)

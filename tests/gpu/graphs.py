@@ -41,6 +41,35 @@ def samples(job: Job, dtype: str) -> Sequence[tuple[str, tuple[Any, ...], dict[s
     )
 
 
+def under_autocast(job: Job) -> str:
+    """Operators of f32 under `torch.autocast` give what operands of its type do, also traced; gradients are f32."""
+    torch, kind = job.torch, "cpu" if job.device == "cpu" else "cuda"
+    leaves, count = torch.utils._pytree.tree_leaves, 0
+
+    def tensors(tree: Any) -> list[Any]:
+        return [one for one in leaves(tree) if isinstance(one, torch.Tensor)]
+
+    multiplying = [one for one in samples(job, "float32") if "matmul" in one[0]]
+    for name, arguments, keywords in multiplying:
+        operator = getattr(job.operators, name)
+        narrow = torch.utils._pytree.tree_map_only(torch.Tensor, lambda one: one.detach().bfloat16(), arguments)
+        expected = tensors(operator(*narrow, **keywords))
+        with torch.autocast(kind, torch.bfloat16):
+            found = tensors(operator(*arguments, **keywords))
+            with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
+                faked = tensors(operator(*arguments, **keywords))
+        for one, other, fake in zip(found, expected, faked, strict=True):
+            if one.dtype != torch.bfloat16 or fake.dtype != one.dtype or not torch.equal(one, other):
+                raise Failure(f"{name}: {one.dtype}, traced {fake.dtype}, or other numbers than of bf16")
+        wanted = [one for one in tensors(arguments) if one.requires_grad]
+        results = [one for one in found if one.requires_grad]
+        gradients = torch.autograd.grad(results, wanted, [torch.ones_like(one) for one in results])
+        if any(one.dtype != torch.float32 or not one.isfinite().all() for one in gradients):
+            raise Failure(f"{name}: gradients of {[one.dtype for one in gradients]}")
+        count += 1
+    return f"{count} operators"
+
+
 def differentiated(job: Job) -> str:
     """`torch.autograd.gradcheck` and `gradgradcheck`: each operator as a function of all ranks' operands."""
     torch = job.torch

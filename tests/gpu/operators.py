@@ -25,7 +25,7 @@ from tests.gpu import present, processes, shared
 from tests.gpu.attention import asked, attended, attended_in_graphs, beside_each_other, spread, unattended
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
-from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused
+from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused, under_autocast
 from tests.gpu.layered import layered_attention, routed, routed_in_graphs, tabled
 from tests.gpu.mlp import activated, layered_mlp, misactivated
 from tests.gpu.operands import Job, all_refused, layers, right_operands, summed
@@ -233,6 +233,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     activated,
     layered_mlp,
     misactivated,
+    under_autocast,
     layered_attention,
     tabled,
     routed,
