@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 torch: Any = importlib.import_module("torch")
+_each: Any = importlib.import_module("torch.utils._pytree").tree_map_only
 
 
 def autocast(device: str, operator: Callable[..., Any], multiplies: bool, kept: int | None) -> Callable[..., Any]:
@@ -16,20 +18,17 @@ def autocast(device: str, operator: Callable[..., Any], multiplies: bool, kept: 
 
     def kernel(*arguments: Any, **keywords: Any) -> Any:
         if multiplies:
-            kind = torch.get_autocast_dtype(device.lower())
-            arguments = tuple(one if at == kept else _cast(one, kind, device) for at, one in enumerate(arguments))
+            cast = partial(_cast, kind=torch.get_autocast_dtype(device.lower()), device=device.lower())
+            arguments = tuple(
+                [one if at == kept else _each(torch.Tensor, cast, one) for at, one in enumerate(arguments)]
+            )
         with torch._C._ExcludeDispatchKeyGuard(inside):
             return operator(*arguments, **keywords)
 
     return kernel
 
 
-def _cast(argument: Any, kind: Any, device: str) -> Any:
-    if isinstance(argument, list | tuple):
-        several: Sequence[Any] = argument
-        return [_cast(one, kind, device) for one in several]
-    if not isinstance(argument, torch.Tensor) or not argument.is_floating_point():
-        return argument
+def _cast(tensor: Any, kind: Any, device: str) -> Any:
     # As for torch's own matmuls, f64 stays.
-    other = argument.device.type != device.lower() or argument.dtype in (kind, torch.float64)
-    return argument if other else argument.to(kind)
+    stays = not tensor.is_floating_point() or tensor.device.type != device or tensor.dtype == torch.float64
+    return tensor if stays else tensor.to(kind)
