@@ -53,8 +53,8 @@ LATELY = (
     Mistake(
         "one copy of a wait goes on where another is held",
         "check/progress.py",
-        "return op is self.held[0] or NOWHERE != place == span_of(op.location)",
-        "return op is self.held[0]",
+        "(op is self.wait or op.location == self.place)",
+        "op is self.wait",
         _AT_SIZES,
         "credits of experts that may have nothing",
     ),
