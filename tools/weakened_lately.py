@@ -594,5 +594,29 @@ LATELY = (
         'role.emit.do("wgmma_wait_7")',
         "codegen/test_barriers.py",
     ),
+    Mistake(
+        "MMAs sum over what lies past the end of a padded axis",
+        "passes/tile/pad_axes.py",
+        "return isinstance(op, AnyMmaOp) and (use.index, axis) in ((0, 1), (1, 0))",
+        "return False",
+        "passes/test_pad_axes.py",
+        "infinities",
+    ),
+    Mistake(
+        "a communicator that reads back what it stored is split",
+        "passes/roles/split_copies.py",
+        "check_read_back(role_op)",
+        "pass",
+        _AT_SIZES,
+        "Bruck",
+    ),
+    Mistake(
+        "a task without an end has one",
+        "timeline/chrome.py",
+        "if following == len(kinds):",
+        "if following > len(kinds):",
+        "timeline/test_timeline.py",
+        "not_recorded",
+    ),
 )
 """For `tools.weakened`."""

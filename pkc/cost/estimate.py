@@ -270,7 +270,9 @@ class _Estimator:
         # MMAs in flight keep the stage of the iteration before.
         kept = int(bool(iteration.mmas) and not iteration.dependent and depth > 1)
         ahead = max(1, depth - kept)
-        waits = (rates.load_latency + (arrives if ahead == 1 else 0.0)) / ahead if iteration.loads else 0.0
+        # The only stage ahead is filled between two iterations; of several, one is filled while others are read.
+        bare = arrives if ahead == 1 else 0.0
+        waits = (rates.load_latency + bare) / ahead if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
     def _multiplies(self, iteration: Iteration, clock: float, several: bool = False) -> float:

@@ -90,18 +90,18 @@ def _pass(say: Callable[[str], object], behind: Any) -> Any:
             """The pass of the caller that stood there, which runs first."""
 
         def __call__(self, graph: Any) -> None:
-            if behind is not None:
-                behind(graph)
+            if self.behind is not None:
+                self.behind(graph)
             for left in fuse(graph)[1]:
                 say(str(left))
 
         def uuid(self) -> object:
             from pkc import cache
 
-            if behind is None:
+            if self.behind is None:
                 return cache.compiler()
             # A plain function has no name that lasts: what it is part of is not cached.
-            other = behind.uuid() if hasattr(behind, "uuid") else None
+            other = self.behind.uuid() if hasattr(self.behind, "uuid") else None
             return None if other is None else (cache.compiler(), other)
 
     return Fusion()
@@ -150,12 +150,12 @@ def _gathered(waited: Any, ranks: int) -> tuple[Any, int]:
     """What is gathered, and along which dimension: 0 unless it is split and joined along another one."""
     split = _sole(waited, _aten.split.Tensor)
     # What one rank gave is a part along dimension 0.
-    if split is None or (len(split.args) > 2 and split.args[2] != 0):
+    if split is None or _argument(split, 2) != 0:
         return waited, 0
     joined = _joined(split, ranks)
     if joined is None:
         return waited, 0
-    return joined, joined.args[1] if len(joined.args) > 1 else 0
+    return joined, _argument(joined, 1)
 
 
 def _readers(whole: Any) -> Iterator[Any]:
@@ -189,13 +189,13 @@ def _scatter(node: Any, types: Sequence[str]) -> None:
 
 def _scattered(summed: Any, ranks: int) -> tuple[Any, int]:
     """The whole tensor of which a sum is scattered, and along which dimension: it may be split and joined before."""
-    if summed.target is not _aten.cat.default or (len(summed.args) > 1 and summed.args[1] != 0):
+    if summed.target is not _aten.cat.default or _argument(summed, 1) != 0:
         return summed, 0
     parts = summed.args[0]
     split = parts[0].args[0] if parts[0].target is operator.getitem else None
     if split is None or split.target is not _aten.split.Tensor or _joined(split, ranks) is not summed:
         return summed, 0
-    return split.args[0], split.args[2] if len(split.args) > 2 else 0
+    return split.args[0], _argument(split, 2)
 
 
 def _reduce(node: Any, types: Sequence[str]) -> None:
@@ -292,6 +292,11 @@ def _joined(split: Any, ranks: int) -> Any:
     joined = next(iter(parts[0].users))
     in_order = sorted(parts, key=lambda part: part.args[1])
     return joined if joined.target is _aten.cat.default and list(joined.args[0]) == in_order else None
+
+
+def _argument(node: Any, place: int) -> Any:
+    """An argument of an operator; 0, which is left out of graphs, if it has none there."""
+    return node.args[place] if len(node.args) > place else 0
 
 
 def _factors(product: Any) -> tuple[Any, Any]:

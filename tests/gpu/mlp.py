@@ -149,6 +149,20 @@ def layered_mlp(job: Job) -> str:
     return f"error/bound {worst:.3f}"
 
 
+def drawn_apart(job: Job) -> str:
+    """With one seed on all ranks, shards of layers differ, and what all ranks have is equal."""
+    torch: Any = job.torch
+    nn: Any = importlib.import_module("pkc.nn")
+    torch.manual_seed(11)
+    mlp, moe = nn.TensorParallelMLP(64, 128, device=job.device), nn.MoE(64, 32, 4, 2, device=job.device)
+    shards = [mlp.up.weight, mlp.up.bias, mlp.down.weight, moe.gate, moe.up, moe.down]
+    for mine, apart in [*((one, True) for one in shards), (mlp.down.bias, False), (moe.router.weight, False)]:
+        first, *others = job.operators.all_gather(mine.detach().unsqueeze(0), 0, job.group)
+        if any(torch.equal(first, other) == apart for other in others):
+            raise Failure(f"{list(mine.shape)}: {'equal' if apart else 'other'} numbers on the ranks")
+    return f"{len(shards)} shards"
+
+
 def misactivated(job: Job) -> str:
     """What the operator and the layer refuse."""
     nn: Any = importlib.import_module("pkc.nn")

@@ -27,7 +27,7 @@ from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused, under_autocast
 from tests.gpu.layered import layered_attention, routed, routed_in_graphs, tabled
-from tests.gpu.mlp import activated, layered_mlp, misactivated
+from tests.gpu.mlp import activated, drawn_apart, layered_mlp, misactivated
 from tests.gpu.operands import Job, all_refused, layers, right_operands, summed
 
 LIMIT = 300
@@ -232,6 +232,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     beside_each_other,
     activated,
     layered_mlp,
+    drawn_apart,
     misactivated,
     under_autocast,
     layered_attention,

@@ -93,3 +93,26 @@ def test_infinities_stay_in_their_rows() -> None:
     got = np.asarray(outputs["Y"], np.float64)
     assert np.isposinf(got[:, 5]).all()
     assert np.isfinite(np.delete(got, 5, axis=1)).all()
+
+
+WRITTEN = """\
+kernel k(X: bf16[M, 64], A: bf16[64, R], Y: f32[M, R], R: const = 20):
+    with role(consumer):
+        for m in tasks(blocks(M, 64)):
+            Y[m, :] = X[m, :] @ A[:, :]
+"""
+
+
+def test_roles_that_an_author_wrote() -> None:
+    """Each has the padded block for itself."""
+    program = parse_text(Source("written.pk", WRITTEN).remember())
+    tile, roles = (compile_program(program, level=level) for level in ("tile", "roles"))
+    assert machine_level(roles.kernel) is not None
+    inputs = draw_inputs(tile.module, ranks=1, dims={"M": 150}, seed=1)
+    expected = reference(tile.module, ranks=1, dims={"M": 150}, inputs=inputs)
+    want = np.asarray(inputs["X"], np.float64) @ np.asarray(inputs["A"], np.float64)
+    np.testing.assert_allclose(expected["Y"].value, want, rtol=1e-9, atol=1e-9)
+    for level in (tile, roles):
+        assert all(
+            item.ok for item in compare(simulate(level.module, ranks=1, dims={"M": 150}, inputs=inputs), expected)
+        )

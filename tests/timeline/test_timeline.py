@@ -179,6 +179,14 @@ def test_file_for_viewers(events: Events) -> None:
     assert durations[0]["args"] == {"task": 7, "waits for `A`, us": 1.0}
 
 
+def test_a_task_whose_end_is_not_recorded_has_no_length() -> None:
+    cut = words([consumer(0, 0), storer(0)], [consumer(0, 0), storer(0)], records=4)
+    file = io.StringIO()
+    chrome.write(decode(TRACE, [cut]), file, 1)
+    read = json.loads(file.getvalue())["traceEvents"]
+    assert not [event for event in read if event.get("cat") == "task" and event["name"].startswith("stores")]
+
+
 def test_rows_that_are_too_short_say_how_long_they_should_be() -> None:
     short = words([consumer(0, 0), storer(0)], [consumer(0, 0), []], records=2)
     assert longest(short) == 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 
 from pkc.dialect.program import TasksOp
@@ -11,6 +10,7 @@ from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, MmaWaitOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.joined import Groups, passed_on
 from pkc.passes.analysis.pointwise import is_spread
 
 
@@ -48,28 +48,18 @@ def lying_both_ways(region: Region) -> list[BroadcastOp]:
     return [op for op in across if groups.root(op.tile) in along]
 
 
-class _Groups:
+class _Groups(Groups[SSAValue]):
     """Values known to lie along the same axis, and that axis."""
 
     def __init__(self) -> None:
-        self._parent: dict[SSAValue, SSAValue] = {}
+        super().__init__()
         self.axis: dict[SSAValue, int] = {}
 
-    def root(self, value: SSAValue) -> SSAValue:
-        found = value
-        while found in self._parent:
-            found = self._parent[found]
-        while value is not found:
-            self._parent[value], value = found, self._parent[value]
-        return found
-
-    def join(self, a: SSAValue, b: SSAValue) -> None:
-        a, b = self.root(a), self.root(b)
-        if a is b:
-            return
-        self._parent[b] = a
-        if b in self.axis:
-            self.axis[a] = self.axis[b]
+    def join(self, first: SSAValue, second: SSAValue) -> None:
+        root = self.root(second)
+        super().join(first, second)
+        if root in self.axis:
+            self.axis[self.root(root)] = self.axis[root]
 
     def put(self, value: SSAValue, axis: int) -> None:
         self.axis[self.root(value)] = axis
@@ -115,20 +105,8 @@ def _unify(op: Operation, groups: _Groups) -> None:
         elif _rank(op.tile) == 1:
             groups.join(op.tile, op.result)
         return
-    if isinstance(op, scf.ForOp):
-        last = op.body.block.last_op
-        assert last is not None
-        for start, argument, end, result in zip(
-            op.iter_args, op.body.block.args[1:], last.operands, op.results, strict=True
-        ):
-            _join_all(groups, [start, argument, end, result])
-        return
-    if isinstance(op, scf.IfOp):
-        for region in (op.true_region, op.false_region):
-            if region.blocks and region.block.last_op is not None:
-                for end, result in zip(region.block.last_op.operands, op.results, strict=False):
-                    _join_all(groups, [end, result])
-        return
+    for same in passed_on(op):
+        _join_all(groups, same)
     if not op.regions and not isinstance(op, AnyMmaOp | TransposeOp | MmaWaitOp | ConsumeOp | CommitOp):
         _join_all(groups, [*op.operands, *op.results])
 

@@ -82,26 +82,25 @@ def check_read_back(role_op: RoleOp) -> None:
     """Raises `ReadBackError` if one role is to load what another one stores, and only their order in the program says
     that it is stored before."""
     ops = list(role_op.body.walk())
+    places = {op: place for place, op in enumerate(ops)}
     stores = [op for op in ops if isinstance(op, StoreOp)]
-    for place, op in enumerate(ops):
+    for op in ops:
         if not isinstance(op, LoadOp | GatherOp):
             continue
-        of_array = [store for store in stores if store.array is op.array]
-        if any(not _is_announced(ops, ops.index(store), place) for store in of_array):
+        if any(store.array is op.array and not _is_announced(store, op, ops, places) for store in stores):
             raise ReadBackError(op)
 
 
-def _is_announced(ops: Sequence[Operation], store: int, load: int) -> bool:
+def _is_announced(store: Operation, load: Operation, ops: Sequence[Operation], places: dict[Operation, int]) -> bool:
     """Whether a load follows a store by a signal and a wait behind it, or does not follow it."""
-    if store < load:
-        between = ops[store:load]
+    if places[store] < places[load]:
+        between = ops[places[store] : places[load]]
     else:
-        shared = [op for op in ancestors(ops[store]) if op in ancestors(ops[load])]
-        loop = next((op for op in shared if isinstance(op, scf.ForOp | TasksOp)), None)
+        around = set(ancestors(load))
+        loop = next((op for op in ancestors(store) if op in around and isinstance(op, scf.ForOp | TasksOp)), None)
         if loop is None:
             return True
-        first = ops.index(loop)
-        between = [*ops[store:], *ops[first:load]]  # of the next iteration
+        between = [*ops[places[store] :], *ops[places[loop] : places[load]]]  # of the next iteration
     signals = [place for place, op in enumerate(between) if isinstance(op, _Signal)]
     return bool(signals) and any(isinstance(op, WaitOp) for op in between[signals[0] :])
 

@@ -29,6 +29,8 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import BlockType, TileType, dtype_bytes
+from pkc.passes.analysis.dependence import role_around
+from pkc.passes.analysis.joined import Groups, passed_on
 from pkc.passes.build import before, constant, is_constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -76,7 +78,7 @@ class PadAxes(KernelPass):
         groups = _Groups()
         for op in kernel.walk():
             groups.add(op)
-        members = groups.members()
+        members = groups.members(dict.fromkeys(axis for op in kernel.walk() for axis in _axes(op)))
         steps: dict[Axis, int] = {}
         for op, axis, step in needs:
             root = groups.root(axis)
@@ -103,30 +105,32 @@ def _extent(axis: Axis) -> int:
     return kind.extent if isinstance(kind, BlockType) else tile_type(axis[0]).shape[axis[1]]
 
 
-class _Groups:
+def _axes(op: Operation) -> Iterator[Axis]:
+    """The axes of all tiles and blocks that an operation uses, makes, or has in its loop."""
+    inside = [value for region in op.regions for block in region.blocks for value in block.args]
+    for value in (*op.operands, *op.results, *inside):
+        if isinstance(value.type, TileType | BlockType):
+            yield from ((value, number) for number in range(value.type.rank if isinstance(value.type, TileType) else 1))
+
+
+class _Groups(Groups[Axis]):
     """Axes that have the same elements."""
 
     def __init__(self) -> None:
-        self._parent: dict[Axis, Axis] = {}
+        super().__init__()
         self.fixed: dict[Axis, Operation] = {}
         """Axes that an operation needs as they are."""
 
-    def members(self) -> dict[Axis, list[Axis]]:
+    def members(self, axes: Iterable[Axis]) -> dict[Axis, list[Axis]]:
         """By root, all axes of its group."""
         found: dict[Axis, list[Axis]] = {}
-        for axis in list(self._parent):
+        for axis in axes:
             found.setdefault(self.root(axis), []).append(axis)
         return found
 
-    def root(self, axis: Axis) -> Axis:
-        parent = self._parent.setdefault(axis, axis)
-        while parent != axis:
-            axis, parent = parent, self._parent[parent]
-        return axis
-
     def _join(self, *axes: Axis) -> None:
         for one, other in pairwise(axes):
-            self._parent[self.root(one)] = self.root(other)
+            self.join(one, other)
 
     def _join_all(self, tiles: Iterable[SSAValue]) -> None:
         same = [tile for tile in tiles if isinstance(tile.type, TileType)]
@@ -135,10 +139,6 @@ class _Groups:
 
     def add(self, op: Operation) -> None:
         """Join the axes that an operation has in common; what it says nothing of stays as it is."""
-        values = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType | BlockType)]
-        for value in values:
-            for number in range(value.type.rank if isinstance(value.type, TileType) else 1):
-                self.root((value, number))
         match op:
             case AnyMmaOp():
                 self._join((op.a, 1), (op.b, 0))
@@ -160,21 +160,16 @@ class _Groups:
                 self._join((op.block, 0), (op.result, 0))
             case ByTable():
                 self._by_table(op)
-            case scf.ForOp():
-                last = op.body.block.last_op
-                assert last is not None
-                for same in zip(op.iter_args, op.body.block.args[1:], last.operands, op.results, strict=True):
+            case scf.ForOp() | scf.IfOp():
+                for same in passed_on(op):
                     self._join_all(same)
-            case scf.IfOp():
-                self._branches(op)
             case _ if isinstance(op, _ACCESSES):
                 self._access(op)
             case _ if isinstance(op, _BY_ELEMENT):
-                self._join_all(values)
+                self._join_all([*op.operands, *op.results])
             case _ if not isinstance(op, (*_MAKES, scf.YieldOp, TasksOp, BlockOp)):
-                for value in values:
-                    for number in range(value.type.rank if isinstance(value.type, TileType) else 1):
-                        self.fixed.setdefault((value, number), op)
+                for axis in _axes(op):
+                    self.fixed.setdefault(axis, op)
             case _:
                 pass
 
@@ -192,12 +187,6 @@ class _Groups:
                 self._join((place, number), (tile, axis))
                 if isinstance(place.type, TileType):
                     self.fixed.setdefault((place, number), op)
-
-    def _branches(self, op: scf.IfOp) -> None:
-        for region in (op.true_region, op.false_region):
-            if region.blocks and region.block.last_op is not None:
-                for same in zip(region.block.last_op.operands, op.results, strict=False):
-                    self._join_all(same)
 
 
 def _obstacle(group: Iterable[Axis], fixed: Mapping[Axis, Operation]) -> str:
@@ -227,22 +216,40 @@ class _Padded:
         return _extent(self.axes[0])
 
 
+class _Wholes:
+    """The one block of a dimension, in front of all that a kernel does, or of what a role does that its author wrote:
+    patterns know by it that clips and loads end at the same place."""
+
+    def __init__(self, kernel: KernelOp, kind: BlockType) -> None:
+        self._kernel, self._kind = kernel, kind
+        self._made: dict[Operation, SSAValue] = {}
+
+    def of(self, op: Operation) -> SSAValue:
+        around = role_around(op) or self._kernel
+        if around not in self._made:
+            first = around.body.block.first_op
+            assert first is not None
+            zero = constant(0)
+            whole = BlockOp(zero, self._kind)
+            before(first, [zero, whole])
+            self._made[around] = whole.result
+        return self._made[around]
+
+
 def _pad(kernel: KernelOp, groups: Iterable[_Padded]) -> None:
-    first = kernel.body.block.first_op
-    assert first is not None
     lengths: dict[SSAValue, dict[int, int]] = {}
     clips: list[tuple[Operation, int, int, SSAValue]] = []
     for group in groups:
-        zero = constant(0)
-        whole = BlockOp(zero, BlockType(group.extent, group.length))
-        before(first, [zero, whole])
+        wholes = _Wholes(kernel, BlockType(group.extent, group.length))
         for value, number in group.axes:
+            uses = list(value.uses)
             if isinstance(value.type, BlockType):
-                value.replace_all_uses_with(whole.result)
+                for use in uses:
+                    use.operation.operands[use.index] = wholes.of(use.operation)
                 continue
             lengths.setdefault(value, {})[number] = group.length
-            uses = [use for use in value.uses if _goes_along(use, number)]
-            clips += ((use.operation, use.index, number, whole.result) for use in uses)
+            along = (use for use in uses if _goes_along(use, number))
+            clips += ((use.operation, use.index, number, wholes.of(use.operation)) for use in along)
     for value, longer in lengths.items():
         kind = tile_type(value)
         shape = [longer.get(axis, size) for axis, size in enumerate(kind.shape)]
