@@ -204,6 +204,14 @@ class Mesh:
             raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None
 
+    def take_turn(self, stream: int) -> None:
+        """Let what comes next on a stream of this process's only rank begin when the last launch has ended, on whatever
+        stream that is. The caller holds `launching` until its own launches on this stream are made, and all that goes
+        with them."""
+        _, before = self.driver.api.cuCtxGetCurrent()
+        if self.turns.take([stream], before) != before:
+            self.driver.api.cuCtxSetCurrent(before)
+
     def lanes(self, roles: int) -> int:
         """How many streams each of `roles` copy engine roles may have: as many as get a hardware queue each beside the
         kernels', at least one. The hardware does in order what is in one queue, whatever the streams.

@@ -151,10 +151,11 @@ class GatherActivated:
         out = matrix.new_empty(self._shape)
         products = [matrix.new_empty(self._shape) for _ in rights] if self._kept else []
         taken = [right.of(given) for right, given in zip(self._rights, rights, strict=True)]
-        given = self._sizes.given(matrix)
-        self._launch(*taken, *(fused.aligned(bias.contiguous()) for bias in biases), out, *products, *given)
+        taken += [fused.aligned(bias.contiguous()) for bias in biases]
         back = self._whole_form.back
-        whole = back(self._sizes.gathered(matrix)) if self._returns else None
+        with self._sizes.turn:
+            self._launch(*taken, out, *products, *self._sizes.given(matrix))
+            whole = back(self._sizes.gathered(matrix)) if self._returns else None
         return back(out), whole, [back(product) for product in products]
 
 

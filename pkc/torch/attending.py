@@ -140,13 +140,15 @@ class UlyssesAttention:
             launch = Launch(kernel, (), {**fixed, "scale": scale * LOG2E})
             place.sizes[key] = launch, [array.tensor() for array in arrays]
         self._launch, self._shards = place.sizes[key]
+        self._turn = place.turn
 
     def __call__(self, *given: Any) -> Any:
         *operands, out = self._shards
-        for shard, tensor in zip(operands, given, strict=True):
-            shard.copy_(tensor)
-        self._launch()
-        return out.clone(memory_format=torch.contiguous_format)
+        with self._turn:
+            for shard, tensor in zip(operands, given, strict=True):
+                shard.copy_(tensor)
+            self._launch()
+            return out.clone(memory_format=torch.contiguous_format)
 
 
 class RingAttention:
@@ -161,13 +163,15 @@ class RingAttention:
             launch = ring.launch("grouped_ring_attention", spare, "OL", arrays, ring.groups)
             ring.place.sizes[ring.key] = launch, {name: array.tensor() for name, array in arrays.items()}
         self._launch, self._shards = ring.place.sizes[ring.key]
+        self._turn = ring.place.turn
 
     def __call__(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
-        for name, tensor in (("K", k), ("V", v)):
-            self._shards[name].copy_(tensor)
         q = as_kernels_read(q)
         out, sums = torch.empty_like(q), q.new_empty(q.shape[:-1], dtype=torch.float32)
-        self._launch(q, out, sums)
+        with self._turn:
+            for name, tensor in (("K", k), ("V", v)):
+                self._shards[name].copy_(tensor)
+            self._launch(q, out, sums)
         return out, sums
 
 
@@ -196,18 +200,20 @@ class RingBackward:
             shards, more = ({name: one.tensor() for name, one in some.items()} for some in (arrays, heads))
             ring.place.sizes[key] = _delta(q), of_rows, of_keys, shards, more
         self._delta, self._of_rows, self._of_keys, self._shards, self._heads = ring.place.sizes[key]
+        self._turn = ring.place.turn
 
     def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
-        shards = self._shards
-        for name, tensor in (("dO", grad), ("Q", q), ("K", k), ("V", v), ("L", logs)):
-            shards[name].copy_(tensor)
-        for name, shard in self._heads.items():
-            shard.view(*self._shape[:2], self._each, *self._shape[2:]).copy_(shards[name][:, :, None])
-        self._delta(shards["dO"], as_kernels_read(out), shards["delta"])
+        shards, out = self._shards, as_kernels_read(out)
         found = torch.empty_like(q, memory_format=torch.contiguous_format)
-        self._of_rows(found)
         of_keys = [torch.empty_like(found) for _ in range(2)]
-        self._of_keys(*of_keys)
+        with self._turn:
+            for name, tensor in (("dO", grad), ("Q", q), ("K", k), ("V", v), ("L", logs)):
+                shards[name].copy_(tensor)
+            for name, shard in self._heads.items():
+                shard.view(*self._shape[:2], self._each, *self._shape[2:]).copy_(shards[name][:, :, None])
+            self._delta(shards["dO"], out, shards["delta"])
+            self._of_rows(found)
+            self._of_keys(*of_keys)
         return found, *map(self._of_heads, of_keys)
 
     def _of_heads(self, found: Any) -> Any:

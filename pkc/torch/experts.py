@@ -42,13 +42,14 @@ def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, g
     if key not in place.sizes:
         place.sizes[key] = _prepared(place, X, choices, gate, ranks)
     shard, mine, whole, gather, launch = place.sizes[key]
-    mine.copy_(choices)
-    gather()
-    made = routes(whole, len(gate), rank=rank, ranks=ranks)
     out = torch.empty_like(X, memory_format=torch.contiguous_format)
-    shard.copy_(X)
-    tables = made.rows, made.first, made.count, made.places, weights.t().contiguous()
-    launch(*tables, *map(as_kernels_read, (gate, up, down)), out)
+    with place.turn:
+        mine.copy_(choices)
+        gather()
+        made = routes(whole, len(gate), rank=rank, ranks=ranks)
+        shard.copy_(X)
+        tables = made.rows, made.first, made.count, made.places, weights.t().contiguous()
+        launch(*tables, *map(as_kernels_read, (gate, up, down)), out)
     return out
 
 

@@ -69,12 +69,13 @@ class GatherMatmul:
 
     def __call__(self, a: Any, rights: Sequence[Any]) -> tuple[Any, list[Any]]:
         matrix, sizes = self._form.of(a), self._sizes
-        out = matrix.new_empty(self._shape)
-        self._launch(self._right.of(rights[0]), out, *sizes.given(matrix))
+        out, right = matrix.new_empty(self._shape), self._right.of(rights[0])
+        with sizes.turn:
+            self._launch(right, out, *sizes.given(matrix))
+            whole = sizes.gathered(matrix) if self._keeps else None
         back = self._whole_form.back
-        if not self._keeps:
+        if whole is None:
             return None, [back(out)]
-        whole = sizes.gathered(matrix)
         products = [back(out), *(back(whole @ right) for right in rights[1:])]
         return back(whole) if self._returns else None, products
 
@@ -101,13 +102,14 @@ class MatmulSum:
         self._sizes, self._launch = sizes, sizes.launch("AB", "B" * self._right.transposed, results="C")
 
     def __call__(self, a: Any, right: Any) -> Any:
-        matrix, shared = aligned(self._form.of(a).contiguous()), self._sizes.shared
+        matrix, taken, shared = aligned(self._form.of(a).contiguous()), self._right.of(right), self._sizes.shared
         if shared is None:
             out = matrix.new_empty(self._shape)
-            self._launch(matrix, self._right.of(right), out)
+            self._launch(matrix, taken, out)
             return self._mine.back(out)
-        self._launch(matrix, self._right.of(right))
-        return self._mine.back(shared.clone())
+        with self._sizes.turn:
+            self._launch(matrix, taken)
+            return self._mine.back(shared.clone())
 
 
 class Right:
@@ -124,10 +126,11 @@ class Right:
 
 class Sizes:
     """A kernel for some sizes, with an array of the mesh; `shared` is its part on this rank, a tensor, or `None` if no
-    other rank reaches it: then launches take one more tensor in its place."""
+    other rank reaches it: then launches take one more tensor in its place. What is copied there, the launch, and what
+    is copied from there are one `turn`."""
 
     def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
-        self._name, self._array, self._rank = name, array, place.mesh.local[0]
+        self._name, self._array, self._rank, self.turn = name, array, place.mesh.local[0], place.turn
         self._dims = dict(zip("MKN", sizes, strict=True))
         self._loaded = loaded(place, kernel.tree, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
         self.shared = None if lies_anywhere(self._loaded, name) else array.tensor()

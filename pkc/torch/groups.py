@@ -20,6 +20,7 @@ from pkc.runtime.group import Job
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 
+torch: Any = importlib.import_module("torch")
 dist: Any = importlib.import_module("torch.distributed")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
 
@@ -59,15 +60,35 @@ def close(group: Any = None) -> None:
         known.place.mesh.close()
 
 
+class Turn:
+    """`with turn:` what torch's current stream does with memory of a mesh begins when the mesh's last launch has ended,
+    and what any stream does with it later begins when this has: also copies of operands and of results."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh, self._device = mesh, mesh.local[0].device
+
+    def __enter__(self) -> None:
+        self._mesh.launching.acquire()
+        try:
+            self._mesh.take_turn(torch._C._cuda_getCurrentRawStream(self._device))
+        except BaseException:
+            self._mesh.launching.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._mesh.launching.release()
+
+
 class Place:
     """A mesh with the kernels loaded there, and memory for operands and results that other ranks reach.
 
-    One range of memory serves all operators of a size: they run one after the other, a launch ends when all ranks are
-    done with it, and what an operator returns lies elsewhere, or is copied out before the next one.
+    One range of memory serves all operators of a size: they run one after the other, each in its `turn` with the copies
+    of its operands and results; a launch ends when all ranks are done with that memory.
     """
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
+        self.turn = Turn(mesh)
         self.loaded: dict[Artifact, LoadedKernel] = {}
         self.chosen: dict[object, tuple[Program, LoadedKernel]] = {}
         """The loaded kernels, by the place of the program, which stays, and the dimensions that a schedule was chosen

@@ -13,7 +13,7 @@ from pkc.runtime.arguments import fingerprints, lowest
 from pkc.runtime.arrays import Array
 from pkc.runtime.launch import LoadedKernel, Plan
 from pkc.runtime.mesh import Mesh
-from pkc.torch.groups import Place
+from pkc.torch.groups import Place, Turn
 
 torch: Any = importlib.import_module("torch")
 
@@ -68,6 +68,7 @@ class Launch:
         results: Collection[str] = (),
     ) -> None:
         self._kernel, self._names, self._fixed, self._transposed = kernel, names, fixed, transposed
+        self._turn = Turn(kernel.mesh)
         self._device = kernel.mesh.local[0].device
         self._spare, self._results, self._lowest = spare or {}, results, lowest(kernel.mesh)
         self._lent = [number for number, name in enumerate(names) if name in self._spare]
@@ -102,11 +103,12 @@ class Launch:
             self._by_heap = launch, {name: array.tensor() for name, array in self._spare.items()}
         launch, shards = self._by_heap
         given = dict(zip(self._names, tensors, strict=True))
-        for name in shards.keys() - set(self._results):
-            shards[name].copy_(given[name])
-        launch(*[tensor for name, tensor in given.items() if name not in shards])
-        for name in self._results:
-            given[name].copy_(shards[name])
+        with self._turn:
+            for name in shards.keys() - set(self._results):
+                shards[name].copy_(given[name])
+            launch(*[tensor for name, tensor in given.items() if name not in shards])
+            for name in self._results:
+                given[name].copy_(shards[name])
 
 
 def aligned(tensor: Any) -> Any:

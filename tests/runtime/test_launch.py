@@ -510,6 +510,21 @@ def test_launches_on_other_streams_take_turns(monkeypatch: pytest.MonkeyPatch) -
     ]  # fmt: skip
 
 
+def test_a_turn_may_begin_before_its_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is copied to where the last launch reads comes behind it; the launch then waits for nothing more."""
+    kernel, arguments, api = reduce_on(monkeypatch, ranks=1)
+    turn, mesh = kernel.mesh.local[0].turn, kernel.mesh
+    kernel(arguments, stream=lasting(71))
+    del api.enqueued[:]
+    before = api.contexts[-1]
+    with mesh.launching:
+        mesh.take_turn(81)
+        assert api.enqueued == [(71, "record", turn), (81, "follow", turn)]
+        assert api.contexts[-1] == before
+        kernel(arguments, stream=lasting(81))
+    assert [entry[:2] for entry in api.enqueued[2:]] == [(81, "kernel")]
+
+
 def test_a_stream_may_be_destroyed_before_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver crashes when it is asked for one that is no more: where a launch ends is noted behind it."""
     kernel, arguments, api = reduce_on(monkeypatch)
