@@ -214,11 +214,15 @@ const Kernel::Memory &Kernel::memory(const Dims &dims, const std::vector<CUstrea
         throw Error("the first launch of " + name_ + " with these dimensions allocates memory: it cannot be captured");
     Memory made;
     const std::string reports = header_.at("waits").is_null() ? "" : header_.at("waits").at("reports");
+    int number = 0;
     for (const Parameter &parameter : parameters_) {
         if (!parameter.scratch) continue;
         const uint64_t bytes = scratch_bytes(parameter, dims);
-        const bool zero = parameter.name == reports || parameter.packets;
-        made.offsets[parameter.name] = zero ? mesh.zeroed(bytes) : mesh.allocate(bytes);
+        uint64_t &offset = made.offsets[parameter.name];
+        if (parameter.name == reports || parameter.packets)
+            offset = mesh.zeroed(bytes);
+        else  // what other ranks reach they may write before this one has begun
+            offset = parameter.in_heap() ? mesh.allocate(bytes) : mesh.range_of(bytes, number++);
     }
     for (const Json &signal : header_.at("signals"))
         made.offsets[signal.at("name")] = mesh.zeroed(4 * counters(signal, dims));

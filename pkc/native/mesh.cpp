@@ -1,6 +1,7 @@
 #include "mesh.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <thread>
 
@@ -101,6 +102,13 @@ uint64_t Mesh::allocate(uint64_t bytes) {
     if (used_ + size > size_) grow(rounded(std::max(used_ + size - size_, kLeastGrowth), unit_));
     used_ += size;
     return used_ - size;
+}
+
+uint64_t Mesh::range_of(uint64_t bytes, int number) {
+    const uint64_t size = std::bit_ceil(std::max<uint64_t>(bytes, 2));
+    const auto known = ranges_.find({size, number});
+    if (known != ranges_.end()) return known->second;
+    return ranges_.emplace(std::pair{size, number}, allocate(size)).first->second;
 }
 
 uint64_t Mesh::zeroed(uint64_t bytes) {

@@ -5,8 +5,10 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pkc {
@@ -55,6 +57,9 @@ public:
 
     uint64_t allocate(uint64_t bytes);
     uint64_t zeroed(uint64_t bytes);
+    // At least `bytes` that serve one launch after the other, the same for all that ask for about as many under this
+    // number: in powers of two all together take at most four times the largest.
+    uint64_t range_of(uint64_t bytes, int number);
     uint64_t address(int rank, uint64_t offset) const { return base_ + rank * stride + offset; }
     void synchronize(double seconds);
     int ranks() const { return static_cast<int>(local.size()); }
@@ -79,6 +84,7 @@ private:
     CUdeviceptr base_ = 0;
     uint64_t unit_ = 1, used_ = 0, size_ = 0;
     std::vector<std::pair<CUdeviceptr, size_t>> mapped_;
+    std::map<std::pair<uint64_t, int>, uint64_t> ranges_;
 };
 
 }  // namespace pkc

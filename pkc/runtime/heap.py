@@ -13,7 +13,7 @@ they take part in anyway. It shrinks without them too: a GPU has its memory back
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,7 @@ class Heap:
         self._trims = 0
         self._made: dict[int, int] = {}
         """By offset in use, how often the heap had shrunk before it was allocated."""
+        self._ranges: dict[tuple[int, Hashable], int] = {}
 
     def allocate(self, count: int) -> int:
         """The offset of `count` new bytes, a multiple of 1024; their content is undefined.
@@ -69,6 +70,17 @@ class Heap:
         offset = self._offsets.take(count)
         self._made[offset] = self._trims
         return offset
+
+    def range_of(self, count: int, use: Hashable) -> int:
+        """The offset of at least `count` bytes that serve one launch after the other, and hold nothing in between: the
+        same for all that ask for about as many for the same use.
+
+        They are never freed. Sizes are powers of two, so that all together take at most four times the largest.
+        """
+        key = 1 << max(count - 1, 1).bit_length(), use
+        if key not in self._ranges:
+            self._ranges[key] = self.allocate(key[0])
+        return self._ranges[key]
 
     def free(self, offset: int) -> None:
         """Free what was allocated at `offset`."""

@@ -57,7 +57,10 @@ class KernelMemory:
         self._restarting = [signal.name for signal in artifact.signals if signal.restarts]
         zeroed = [[array.name] for array in scratch if array.name in zero]
         zeroed += [[name] for name in (*self._signals, _EPOCHS) if name not in self._restarting]
-        self._plain = [[array.name] for array in scratch if array.name not in zero]
+        plain = [array for array in scratch if array.name not in zero]
+        # Where other ranks write, they may do so before this one has begun: each set of dimensions has its own.
+        self._reached = [[array.name] for array in plain if array.layout != "private"]
+        self._private = [array.name for array in plain if array.layout == "private"]
         # Side by side, so that one call clears them.
         self._zeroed = [*zeroed, self._restarting]
         self.shared = bool(artifact.signals or scratch)
@@ -73,7 +76,10 @@ class KernelMemory:
         for signal in self._artifact.signals:
             sizes[signal.name] = 4 * counters(signal, dims)
         sizes[_EPOCHS] = 4 * (self._grid + 1)  # and the number of tasks that CTAs have taken from a queue
-        offsets = _placed(self._mesh.heap.allocate, self._plain, sizes)
+        heap = self._mesh.heap
+        offsets = _placed(heap.allocate, self._reached, sizes)
+        for number, name in enumerate(self._private):
+            offsets[name] = heap.range_of(sizes[name], ("scratch", number))
         offsets |= _placed(self._mesh.zeroed, self._zeroed, sizes)
         together = self._restarting
         restarting = (offsets[together[0]], sum([sizes[name] for name in together])) if together else (0, 0)

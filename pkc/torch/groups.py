@@ -95,7 +95,6 @@ class Place:
         for."""
         self.sizes: dict[object, Any] = {}
         """What operators have prepared, by kernel and sizes."""
-        self._ranges: dict[tuple[int, int], int] = {}
 
     def array(
         self,
@@ -111,12 +110,8 @@ class Place:
         together have different numbers."""
         name = element_name(dtype)
         count = math.prod(memory_shape(shape, shard, self.mesh.ranks)) * ELEMENTS[name].bytes
-        # Powers of two, so that all sizes together take at most four times the memory of the largest.
-        size = 1 << max(count - 1, 1).bit_length()
-        key = size, number
-        if key not in self._ranges:
-            self._ranges[key] = self.mesh.heap.allocate(size)
-        return Array(self.mesh, shape, name, layout, shard, zigzag=zigzag, offset=self._ranges[key])
+        place = self.mesh.heap.range_of(count, ("operand", number))
+        return Array(self.mesh, shape, name, layout, shard, zigzag=zigzag, offset=place)
 
 
 @dataclass(slots=True)

@@ -116,7 +116,7 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [launch.stream for launch in api.launches] == [rank.stream for rank in kernel.mesh.local]
     offset = arguments["C"].offset + 4096  # C has ceil(40 / 3) rows of 256 bytes
     slots, fetched = offset, offset + 11264  # 3 * 14 rows of 256 bytes are 10,752
-    arrived = fetched + 6144  # three shards of 14 rows of 144 bytes are 6,048
+    arrived = fetched + 8192  # three shards of 14 rows of 144 bytes are 6,048; ranges are powers of two
     entered = arrived + 1024
     epochs = entered + 1024
     for rank, launch in enumerate(api.launches):
@@ -200,11 +200,18 @@ def test_other_tensors_keep_the_kernels_memory(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_other_dimensions_have_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots that others write, counters and epochs; what a rank alone reaches serves one launch after the other."""
     kernel, arguments, api = reduce_on(monkeypatch)
     kernel(arguments)
-    kernel(arguments | {"A": [replace(tensor, shape=(40, 80)) for tensor in arguments["A"]]})
-    before, after = (struct.unpack_from("<QQQQ", launch.struct, 640) for launch in api.launches[::3])
-    assert len({before[0], after[0]}) == len({before[1], after[1]}) == len({before[3], after[3]}) == 2
+    found: list[tuple[int, ...]] = []
+    for extent in (72, 80, 1024):  # 6,048, 6,720 and 86,016 bytes that are fetched
+        kernel(arguments | {"A": [replace(tensor, shape=(40, extent)) for tensor in arguments["A"]]})
+        launch = api.launches[-3]
+        slots = api.encoded[launch.struct[384] - 1]["address"]
+        found.append((slots, *struct.unpack_from("<QQQQ", launch.struct, 640)))
+    slots, entered, fetched, _, epochs = zip(*found, strict=True)
+    assert len({*slots}) == len({*entered}) == len({*epochs}) == 3
+    assert fetched[0] == fetched[1] != fetched[2]
 
 
 def test_kernels_without_counters_take_no_memory_for_new_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
