@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pkc.torch
@@ -94,7 +95,7 @@ class ColumnParallelLinear(_ParallelLinear):
     partition_dim = 0
 
     def forward(self, x: Any) -> Any:
-        (found,) = project(x, [self])
+        (found,) = _multiplied(x, [self])
         return found
 
 
@@ -119,8 +120,30 @@ class RowParallelLinear(_ParallelLinear):
         return found + (replicated(self.bias, self.group) if self.sequence_parallel else self.bias)
 
 
-def project(x: Any, layers: list[ColumnParallelLinear]) -> list[Any]:
-    """What several column-parallel layers alike give for one input, which is gathered once."""
+_HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+
+
+def as_made(module: Any) -> bool:
+    """Whether a module or a function does what its class says: there are no hooks on it, nor a `forward` of its own."""
+    forward = getattr(module, "forward", None)
+    own = forward is not None and getattr(forward, "__func__", None) is not type(module).forward
+    return not own and not any(getattr(module, hooks, None) for hooks in _HOOKS)
+
+
+def alike(layers: Sequence[Any]) -> bool:
+    """Whether these are column-parallel layers as they were made, of one group and one kind of input."""
+    if not all(type(layer) is ColumnParallelLinear and as_made(layer) for layer in layers):
+        return False
+    kinds = [(layer.group, layer.sequence_parallel, layer.sequence_dim) for layer in layers]
+    return all(kind == kinds[0] for kind in kinds)
+
+
+def project(x: Any, layers: Sequence[Any]) -> list[Any]:
+    """What several layers give for one input, which is gathered once if they are alike."""
+    return _multiplied(x, layers) if alike(layers) else [layer(x) for layer in layers]
+
+
+def _multiplied(x: Any, layers: Sequence[ColumnParallelLinear]) -> list[Any]:
     first = layers[0]
     rights = [layer.weight.t() for layer in layers]
     if first.sequence_parallel:

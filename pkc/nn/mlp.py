@@ -6,14 +6,11 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from pkc.nn.linear import ColumnParallelLinear, RowParallelLinear, project
+from pkc.nn.linear import ColumnParallelLinear, RowParallelLinear, alike, as_made, project
 from pkc.torch.activated import ACTIVATIONS
 
 torch: Any = importlib.import_module("torch")
 _nn: Any = torch.nn
-
-
-_HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 
 
 class TensorParallelMLP(torch.nn.Module):
@@ -23,7 +20,7 @@ class TensorParallelMLP(torch.nn.Module):
     options as for those. Rank r has inner features r * inner / ranks and on. `activation` is a function, a module, or
     one of the names "gelu", "gelu_tanh", "silu" and "relu". With sequence parallelism these, `nn.GELU`, `nn.SiLU` and
     `nn.ReLU`, and `gelu`, `silu` and `relu` of `nn.functional`, are computed where their operand is, unless the layers
-    or the activation have hooks. Raises `ValueError` for another name.
+    or the activation have hooks, or others are in their places. Raises `ValueError` for another name.
     """
 
     def __init__(
@@ -57,11 +54,10 @@ class TensorParallelMLP(torch.nn.Module):
         return self.activation(gate) * up
 
     def _as_made(self, x: Any, layers: list[ColumnParallelLinear]) -> bool:
-        """Whether nobody has put something else in place of the layers, or hooks on them."""
-        modules: list[Any] = [*layers, self.activation]
+        """Whether nobody has put something else in place of the layers or of the activation, or hooks on them."""
         return (
-            all(type(layer) is ColumnParallelLinear for layer in layers)
-            and not any(getattr(module, hooks, None) for module in modules for hooks in _HOOKS)
+            alike(layers)
+            and as_made(self.activation)
             and all(layer.bias is None or layer.bias.dtype == x.dtype for layer in layers)
         )
 

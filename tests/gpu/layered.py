@@ -14,6 +14,27 @@ from tests.gpu.calls import Failure
 from tests.gpu.operands import Job, all_refused
 
 
+def layers_compiled(job: Job) -> str:
+    """Blocks break no graph of torch.compile, also with hooks and other modules in them."""
+    torch, worst = job.torch, 0.0
+    nn: Any = importlib.import_module("pkc.nn")
+    torch.manual_seed(11)
+    options = {"sequence_parallel": True, "device": job.device, "dtype": torch.bfloat16}
+    gated = nn.TensorParallelMLP(128, 192, gated=True, activation="silu", **options)
+    hooked = nn.TensorParallelMLP(128, 192, gated=True, activation="silu", **options)
+    hooked.load_state_dict(gated.state_dict())
+    hooked.up.register_forward_hook(lambda module, given, made: made * 1)
+    hooked.gate = torch.nn.Sequential(hooked.gate)
+    x = job.draw(65, 32, 2, 128)[job.rank]
+    with torch.no_grad():
+        for block in (gated, hooked, nn.TensorParallelAttention(128, 4, **options)):
+            expected = block(x).double()
+            found = torch.compile(block, fullgraph=True, backend="aot_eager")(x)
+            worst = max(worst, job.compared(found, expected, 4 * job.rounding(x.dtype) * expected.abs().max()))
+    torch._dynamo.reset()
+    return f"3 blocks, error/bound {worst:.3f}"
+
+
 def layered_attention(job: Job) -> str:
     """The attention block and the attention of a spread sequence, with their gradients."""
     torch, worst = job.torch, 0.0
@@ -47,6 +68,13 @@ def layered_attention(job: Job) -> str:
             expected.backward(outer.double())
             pairs = [(found, part(expected)), (given.grad, part(exact.grad))]
             pairs.append((block.out.weight.grad, layers[3].weight.grad.chunk(job.ranks, 1)[job.rank]))
+            # Others in the places of layers are called, and so are hooks on them: keys come out as before.
+            block.key.register_forward_hook(lambda module, given, made: 2 * made)
+            block.value = torch.nn.Sequential(block.value)
+            with torch.no_grad():
+                block.key.weight /= 2
+                block.key.bias /= 2
+                pairs.append((block(given), part(expected)))
             for one, other in pairs:
                 bound = 16 * job.rounding(one.dtype) * other.detach().abs().max()
                 worst = max(worst, job.compared(one, other.detach(), bound))

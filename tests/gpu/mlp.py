@@ -140,10 +140,16 @@ def layered_mlp(job: Job) -> str:
             pairs.append((again, share(expected)))
             if called:
                 raise Failure("a layer with a hook is not called")
-        if not gated:
-            mlp.up = torch.nn.Sequential(mlp.up)
+        # Others in the places of layers are called, and so are hooks on them.
+        calls: list[Any] = []
+        mlp.down.register_forward_hook(lambda *_: calls.append("down"))
+        mlp.up.register_forward_pre_hook(lambda *_: calls.append("up"))
+        for name in ("gate", "up")[not gated :]:
+            setattr(mlp, name, torch.nn.Sequential(getattr(mlp, name)))
             with torch.no_grad():
                 pairs.append((mlp(x), share(expected)))
+        if calls != ["up", "down"] * (1 + gated):
+            raise Failure(f"hooks were called so: {calls}")
         for one, other in pairs:
             worst = max(worst, job.compared(one, other.detach(), 16 * job.rounding(one.dtype) * other.abs().max()))
     return f"error/bound {worst:.3f}"

@@ -26,7 +26,7 @@ from tests.gpu.attention import asked, attended, attended_in_graphs, beside_each
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused, under_autocast
-from tests.gpu.layered import layered_attention, routed, routed_in_graphs, tabled
+from tests.gpu.layered import layered_attention, layers_compiled, routed, routed_in_graphs, tabled
 from tests.gpu.mlp import activated, drawn_apart, layered_mlp, misactivated
 from tests.gpu.operands import Job, all_refused, layers, right_operands, summed
 
@@ -273,6 +273,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     misactivated,
     under_autocast,
     layered_attention,
+    layers_compiled,
     tabled,
     routed,
     routed_in_graphs,
