@@ -142,8 +142,8 @@ def layered_mlp(job: Job) -> str:
                 raise Failure("a layer with a hook is not called")
         # Others in the places of layers are called, and so are hooks on them.
         calls: list[Any] = []
-        mlp.down.register_forward_hook(lambda *_: calls.append("down"))
-        mlp.up.register_forward_pre_hook(lambda *_: calls.append("up"))
+        mlp.down.register_forward_hook(lambda *_, calls=calls: calls.append("down"))
+        mlp.up.register_forward_pre_hook(lambda *_, calls=calls: calls.append("up"))
         for name in ("gate", "up")[not gated :]:
             setattr(mlp, name, torch.nn.Sequential(getattr(mlp, name)))
             with torch.no_grad():
