@@ -125,8 +125,8 @@ _HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_p
 
 def as_made(module: Any) -> bool:
     """Whether a module or a function does what its class says: there are no hooks on it, nor a `forward` of its own."""
-    forward = getattr(module, "forward", None)
-    own = forward is not None and getattr(forward, "__func__", None) is not type(module).forward
+    forward, of_class = (getattr(each, "forward", None) for each in (module, module.__class__))
+    own = forward is not None and getattr(forward, "__func__", None) is not of_class
     return not own and not any(getattr(module, hooks, None) for hooks in _HOOKS)
 
 

@@ -83,6 +83,7 @@ from pkc.passes.roles.stage_sums import StageSums
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
+from pkc.passes.tile.coarsen_tasks import CoarsenTasks
 from pkc.passes.tile.collect_sums import CollectSums
 from pkc.passes.tile.drop_clips import DropClips
 from pkc.passes.tile.guard_tasks import GuardTasks
@@ -108,6 +109,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     UnrollPhases(),  # before all that asks for the phases of a kernel
     GuardTasks(),  # what stood in loops is in front of it
     WrapStatements(),  # equal values are one; all that follows knows of tasks alone
+    CoarsenTasks(),  # nothing stands outside of tasks; before sums are lifted out of the loops that it makes
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
     PadAxes(),  # equal blocks are one value; before patterns that drop clips, and all that looks at edges
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go

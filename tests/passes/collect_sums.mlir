@@ -1,7 +1,7 @@
 // What several tasks of a rank contribute to one tile is added up in a phase of its own.
 // RUN: pkc-opt %s -p pk-collect-sums --split-input-file --verify-diagnostics | filecheck %s
 
-// Tiles are added one after the other, in the order of the tasks, as they were before they are rounded.
+// Vectors are added up many at once, in the order of the tasks, as they were before they are rounded.
 // CHECK-LABEL: pk.kernel @columns
 // CHECK-SAME: %S_shares: !pk.private<[M, N], f32> {pk.name = "S.shares", pk.scratch}
 // CHECK: pk.tasks (%i, %j) in (%rows, %columns) {
@@ -9,9 +9,14 @@
 // CHECK-NOT: pk.accumulate
 // CHECK: pk.tasks (%[[J:.*]]) in (%columns) {
 // CHECK: %[[N:.*]] = pk.block[%[[J]]] : !pk.block<N by 64>
-// CHECK: %[[SUM:.*]] = scf.for %[[I:.*]] = %{{.*}} to %rows step %{{.*}} iter_args(%[[TOTAL:.*]] = %{{.*}})
-// CHECK-NEXT: %[[SHARE:.*]] = pk.load %S_shares[%[[I]], %[[N]] :
-// CHECK-NEXT: pk.add %[[TOTAL]], %[[SHARE]]
+// CHECK: %[[COUNT:.*]] = pk.block_count <M by 64> to %rows
+// CHECK: %[[SUM:.*]] = scf.for %[[I:.*]] = %{{.*}} to %[[COUNT]] step %{{.*}} iter_args(%[[TOTAL:.*]] = %{{.*}})
+// CHECK-NEXT: %[[M:.*]] = pk.block[%[[I]]] to %rows : !pk.block<M by 64>
+// CHECK-NEXT: %[[SHARES:.*]] = pk.load %S_shares[%[[M]], %[[N]] :
+// CHECK-NEXT: %[[CLIPPED:.*]] = pk.clip %[[SHARES]] axis 0 to %[[M]]
+// CHECK-NEXT: %[[TURNED:.*]] = pk.transpose %[[CLIPPED]]
+// CHECK-NEXT: %[[PART:.*]] = pk.row_sum %[[TURNED]]
+// CHECK-NEXT: pk.add %[[TOTAL]], %[[PART]]
 // CHECK: %[[ROUNDED:.*]] = pk.cast %[[SUM]]
 // CHECK-NEXT: pk.accumulate %[[ROUNDED]], %S[%[[N]] :
 pk.kernel @columns(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[N], bf16, shard 0> {pk.name = "S"}) attributes {schedule = {}} {
@@ -80,7 +85,8 @@ pk.kernel @once(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32,
 // CHECK: pk.tasks (%[[J:.*]]) in (%[[COLUMNS]]) {
 // CHECK: %[[ROWS:.*]] = pk.block_count <M by 32>
 // CHECK: scf.for %[[E:.*]] = %{{.*}} to %experts
-// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[ROWS]]
+// CHECK: %[[BLOCKS:.*]] = pk.block_count <M by 64> to %[[ROWS]]
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[BLOCKS]]
 // CHECK: pk.accumulate
 pk.kernel @nested(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[N], f32, replicate> {pk.name = "S"}) attributes {schedule = {}} {
   %experts = pk.dim "E"

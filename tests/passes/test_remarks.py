@@ -114,8 +114,22 @@ kernel k(X: f32[M, N], S: bf16[N].replicate()):
 """,
             "",
             3,
-            "pk.accumulate: each task stores its share of `S`, M x N x f32 of each rank in all, which a phase adds up"
-            " in order: `deterministic=False` adds them where they live",
+            "pk.accumulate: each task stores its share of `S`, 1024 x N x f32 of each rank in all, which a phase adds"
+            " up in order: `deterministic=False` adds them where they live",
+        ),
+    ],
+    "pk-coarsen-tasks": [
+        (
+            """
+kernel k(A: bf16[M, 64], B: bf16[64, N], C: f32[M, N], S: f32[N].replicate()):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = A[m, :] @ B[:, n]
+        C[m, n] = acc
+        S[n] += rowsum(acc.T)
+""",
+            "",
+            2,
+            "pk.tasks: each task contributes by itself: it has an MMA",
         ),
     ],
     "pk-drop-prints": [

@@ -16,7 +16,7 @@ from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.reductions import RowSumOp
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import CastOp, ClipOp, FullOp, tile_type
+from pkc.dialect.tile import CastOp, ClipOp, FullOp, TransposeOp, tile_type
 from pkc.dialect.types import FLOATS, BlockType, Dim, PrivateType, TileType, dtype_name
 from pkc.passes.analysis.dependence import defined_outside, enclosing_tasks, is_one, sources, task_count
 from pkc.passes.build import add_parameter, append, before, constant
@@ -30,7 +30,10 @@ from pkc.targets.layout import NEIGHBOURS
 _TOGETHER = 1024
 """Numbers that are added up at once, where each task contributes one."""
 
-_COLUMNS = 256
+_ROWS = 64
+"""Vectors that are."""
+
+_COLUMNS = 64
 """The most elements of a row of a whole dimension whose shares one task adds up, so that there are several tasks."""
 
 
@@ -40,8 +43,8 @@ class CollectSums(KernelPass):
 
     A task stores its share in f32, or i32, in memory of its rank, which has a place for each task. A phase behind it
     adds up the shares of each tile, in the order of the tasks, and contributes the sum. So results are bit-equal from
-    run to run. Shares of one number each lie side by side, and are added up as rows. Rows of a whole dimension are
-    added up in blocks, each by a task.
+    run to run. Shares of one number each lie side by side, and are added up as rows; those of a vector each are added
+    up many at once, too. Rows of a whole dimension are added up in blocks, each by a task.
 
     What is left, for whoever derives roles to refuse, or to add in no order: shares in loops and branches, and tasks
     whose number has no dimension for a bound, or follows from tasks that have other tiles.
@@ -58,9 +61,11 @@ class CollectSums(KernelPass):
           pk.store %t, %S_shares[%i, %n : ...] : !pk.tile<64xf32>, !pk.private<[M, N], f32>
         }
         pk.tasks (%j) in (%columns) {
-          %sum = scf.for %i = %zero to %rows step %one iter_args(%total = %zeros) -> (!pk.tile<64xf32>) {
-            %share = pk.load %S_shares[%i, %n : ...] : ...
-            %next = pk.add %total, %share : !pk.tile<64xf32>
+          %sum = scf.for %k = %zero to %parts step %one iter_args(%total = %zeros) -> (!pk.tile<64xf32>) {
+            %m = pk.block[%k] to %rows : !pk.block<M by 64>
+            %shares = pk.load %S_shares[%m, %n : ...] : ...
+            ... %part = pk.row_sum %transposed : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+            %next = pk.add %total, %part : !pk.tile<64xf32>
             scf.yield %next : !pk.tile<64xf32>
           }
           pk.accumulate %sum, %S[%n : !pk.block<N by 64>] : ...
@@ -238,22 +243,26 @@ class _Nest:
         if not counts:
             share = append(block, LoadOp(self.memory, [*at, *self.indices]), location)
             return append(block, AddOp(total, share.result), location).result
-        if len(counts) == 1 and not self.kind.rank:
-            return self._row(block, counts[0], at, total)
+        if len(counts) == 1 and self.kind.rank < 2:
+            return self._many(block, counts[0], at, total)
         body = Block(arg_types=[IndexType(), self.kind])
         inner = self.sum(body, counts[1:], [*at, body.args[0]], body.args[1])
         return self._loop(block, counts[0], body, inner, total)
 
-    def _row(self, block: Block, count: SSAValue, at: Sequence[SSAValue], total: SSAValue) -> SSAValue:
-        """The same of numbers side by side, many at once."""
-        location, dim = self.op.location, self.dims[-1]
-        kind = BlockType(dim, min(dim, _TOGETHER) if isinstance(dim, int) else _TOGETHER)
+    def _many(self, block: Block, count: SSAValue, at: Sequence[SSAValue], total: SSAValue) -> SSAValue:
+        """The same of numbers, which lie side by side, and of vectors: many at once."""
+        location, dim, vectors = self.op.location, self.dims[-1], bool(self.kind.rank)
+        most = _ROWS if vectors else _TOGETHER
+        kind = BlockType(dim, min(dim, most) if isinstance(dim, int) else most)
         number = append(block, BlockCountOp(kind, stop=count), location)
         body = Block(arg_types=[IndexType(), self.kind])
         place = append(body, BlockOp(body.args[0], kind, stop=count), location).result
-        row = append(body, LoadOp(self.memory, [*self.indices, *at, place]), location).result
-        row = append(body, ClipOp(row, place, 0, 0.0 if self.kind.element_type in FLOATS else 0), location).result
-        added = append(body, AddOp(body.args[1], append(body, RowSumOp(row), location).result), location)
+        indices = [*at, place, *self.indices] if vectors else [*self.indices, *at, place]
+        shares = append(body, LoadOp(self.memory, indices), location).result
+        shares = append(body, ClipOp(shares, place, 0, 0.0 if self.kind.element_type in FLOATS else 0), location).result
+        if vectors:
+            shares = append(body, TransposeOp(shares), location).result
+        added = append(body, AddOp(body.args[1], append(body, RowSumOp(shares), location).result), location)
         return self._loop(block, number.result, body, added.result, total)
 
     def _loop(self, block: Block, count: SSAValue, body: Block, inner: SSAValue, total: SSAValue) -> SSAValue:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.arith import ConstantOp, MinSIOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import MemoryEffectKind, only_has_effect
@@ -266,6 +266,9 @@ def most(count: SSAValue) -> Dim | None:
     made = count.owner
     if isinstance(made, DimOp):
         return made.dim.data
+    if isinstance(made, MinSIOp):
+        found = [dim for dim in map(most, made.operands) if dim is not None]
+        return min(found, key=lambda dim: (isinstance(dim, str), dim), default=None)
     if isinstance(made, ConstantOp) and isinstance(made.value, IntegerAttr):
         return made.value.value.data
     return made.block.of if isinstance(made, BlockCountOp) else None
