@@ -1,3 +1,3 @@
-"""The version of pkc, which the build reads from here."""
+"""The version of pkc, which the build reads from here; `native/file.cpp` repeats it."""
 
 VERSION = "0.1.0"

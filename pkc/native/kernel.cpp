@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 
 #include "tensor_map.hpp"
@@ -11,8 +10,7 @@ namespace pkc {
 
 namespace {
 
-const std::string kMagic = "pkc artifact of ";
-constexpr size_t kDigest = 64, kAlignment = kMapBytes;
+constexpr size_t kAlignment = kMapBytes;
 constexpr size_t kMostPlans = 256;  // sets of arguments whose parameters are kept
 
 int64_t ceiling(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -68,15 +66,8 @@ uint64_t Parameter::bytes(const Shape &extents, int ranks) const {
 }
 
 Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
-    std::ifstream file(path, std::ios::binary);
-    std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    const size_t line = content.find('\n'), start = line + 1 + kDigest;
-    if (!content.starts_with(kMagic) || line == std::string::npos || content.size() < start + 8)
-        throw Error(path + " was not written by `pkc compile --emit artifact`");
-    uint64_t length;
-    std::memcpy(&length, content.data() + start, sizeof length);
-    if (length > content.size() - start - 8) throw Error(path + " is damaged");
-    header_ = Json::parse(content.substr(start + 8, length));
+    const File file = read_file(path);
+    header_ = file.header;
     name_ = header_.at("name");
     if (!header_.at("engines").get<std::string>().empty()) throw Error(name_ + " uses copy engines: launch it from Python");
     if (!header_.at("trace").is_null()) throw Error(name_ + " is traced: launch it from Python");
@@ -91,7 +82,7 @@ Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
     grid_ = mesh.local.front().sms;
     for (const Rank &rank : mesh.local) grid_ = std::min(grid_, rank.sms);
     grid_ = grid_ / cluster * cluster;
-    PKC_CALL(cuLibraryLoadData, &library_, content.data() + start + 8 + length, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    PKC_CALL(cuLibraryLoadData, &library_, file.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
     CUkernel kernel;
     PKC_CALL(cuLibraryGetKernel, &kernel, library_, name_.c_str());
     for (const Rank &rank : mesh.local) {

@@ -6,17 +6,16 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "file.hpp"
 #include "mesh.hpp"
 
 namespace pkc {
 
-using Json = nlohmann::json;
 using Shape = std::vector<int64_t>;
 using Dims = std::map<std::string, int64_t>;
 

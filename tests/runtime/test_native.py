@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pkc.codegen.artifact import TensorMaps
 from pkc.runtime.exported import pack
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.tensor_map import MAP_BYTES
+from pkc.version import VERSION
 from tests.native import build_program
 from tests.runtime.fake import FIRST_POINTER
 from tests.runtime.test_launch import REDUCE, reduce_on
@@ -21,13 +23,22 @@ HERE = Path(__file__).parent / "native"
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    folder = tmp_path_factory.mktemp("native")
-    program, kernel = folder / "launch", folder / "kernel.pkx"
-    kernel.write_bytes(pack(REDUCE))
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("native") / "plays"
     build_program(list(HERE.glob("*.cpp")), program)
-    size = layout(REDUCE.fields)[1]
-    ran = subprocess.run([program, kernel, str(size), str(FIRST_POINTER)], check=True, capture_output=True, text=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def printed(program: Path) -> list[Any]:
+    kernel = program.with_name("kernel.pkx")
+    kernel.write_bytes(pack(REDUCE))
+    return play(program, "launch", kernel, layout(REDUCE.fields)[1], FIRST_POINTER)
+
+
+def play(program: Path, *given: object) -> list[Any]:
+    """What the program prints, a JSON value on each line."""
+    ran = subprocess.run([program, *map(str, given)], check=True, capture_output=True, text=True, cwd=program.parent)
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
@@ -61,3 +72,34 @@ def test_what_does_not_fit_is_said(printed: list[Any]) -> None:
         "dimension 1 of C is 32, not 64",
         "gemm_rs needs the array C",
     ]
+
+
+def test_files_of_other_versions_and_damaged_ones_are_refused(program: Path) -> None:
+    right = pack(REDUCE)
+    contents = {
+        "right": right,
+        "other": b"machine code",
+        "version": right.replace(VERSION.encode(), b"0.0.0", 1),
+        "short": right[:-1],
+        "longer": right + b"?",
+        "changed": right[:-1] + b"?",
+        "cut": right[: right.index(b"\n") + 8],
+    }
+    for name, content in contents.items():
+        program.with_name(name).write_bytes(content)
+    found = [said for said in play(program, "load", *contents, "missing") if isinstance(said, str)]
+    assert found == [
+        "done",
+        "other was not written by `pkc compile --emit artifact`",
+        f"version is not of version {VERSION}",
+        *[f"{name} is damaged" for name in ("short", "longer", "changed", "cut")],
+        "missing cannot be read",
+    ]
+
+
+def test_contents_of_any_length_have_the_digest_that_python_computes(program: Path) -> None:
+    """A block of SHA-256 has 64 bytes."""
+    contents = {f"of-{size}": pack(replace(REDUCE, cubin=b"c" * size)) for size in range(1, 65)}
+    for name, content in contents.items():
+        program.with_name(name).write_bytes(content)
+    assert play(program, "load", *contents).count("done") == 64

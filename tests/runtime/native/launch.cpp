@@ -1,23 +1,23 @@
-// Launches the kernel in a file on three GPUs of the fake driver: FILE, the bytes of its parameters, and the address of A
-// on the first GPU, on the others 1 MiB further each.
+// Launches the kernel in a file on three GPUs of the fake driver.
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "pkc.h"
+#include "plays.hpp"
 
 extern size_t struct_bytes;
 
-int main(int, char **given) {
-    struct_bytes = std::atoi(given[2]);
-    const uint64_t first = std::strtoull(given[3], nullptr, 10), apart = 1 << 20;
+int launch(char **given) {
+    struct_bytes = std::atoi(given[1]);
+    const uint64_t first = std::strtoull(given[2], nullptr, 10), apart = 1 << 20;
     const int devices[] = {0, 1, 2};
     const int64_t a[] = {40, 72}, c[] = {40, 64};
     const uint64_t addresses[] = {first, first + apart, first + 2 * apart};
     pkc_mesh *mesh;
     pkc_kernel *kernel;
     uint64_t bytes, offset;
-    if (pkc_mesh_open(devices, 3, &mesh) || pkc_kernel_load(mesh, given[1], &kernel) ||
+    if (pkc_mesh_open(devices, 3, &mesh) || pkc_kernel_load(mesh, given[0], &kernel) ||
         pkc_kernel_bytes(kernel, "C", c, 2, &bytes) || pkc_mesh_allocate(mesh, bytes, &offset)) {
         std::fprintf(stderr, "%s\n", pkc_error());
         return 1;
