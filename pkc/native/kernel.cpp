@@ -82,9 +82,11 @@ Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
     grid_ = mesh.local.front().sms;
     for (const Rank &rank : mesh.local) grid_ = std::min(grid_, rank.sms);
     grid_ = grid_ / cluster * cluster;
-    PKC_CALL(cuLibraryLoadData, &library_, file.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    CUlibrary library;
+    PKC_CALL(cuLibraryLoadData, &library, file.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    library_.reset(library);
     CUkernel kernel;
-    PKC_CALL(cuLibraryGetKernel, &kernel, library_, name_.c_str());
+    PKC_CALL(cuLibraryGetKernel, &kernel, library, name_.c_str());
     for (const Rank &rank : mesh.local) {
         const Current current(rank.context);
         functions_.emplace_back();
@@ -114,10 +116,6 @@ CUlaunchConfig Kernel::configured(CUlaunchAttribute &cluster) const {
     config.attrs = &cluster;
     config.numAttrs = cluster.value.clusterDim.x > 1;
     return config;
-}
-
-Kernel::~Kernel() {
-    if (library_) cuLibraryUnload(library_);
 }
 
 const Parameter &Kernel::parameter(const std::string &name) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "file.hpp"
@@ -59,10 +60,16 @@ struct Free {
 // The kernel's parameters on a rank, at an address that suits tensor maps.
 using Block = std::unique_ptr<char, Free>;
 
+struct Unload {
+    void operator()(CUlibrary library) const { cuLibraryUnload(library); }
+};
+
+// Machine code on the GPUs, also of a kernel whose constructor fails.
+using Library = std::unique_ptr<std::remove_pointer_t<CUlibrary>, Unload>;
+
 class Kernel {
 public:
     Kernel(Mesh &mesh, const std::string &path);
-    ~Kernel();
     Kernel(const Kernel &) = delete;
     Kernel &operator=(const Kernel &) = delete;
 
@@ -93,7 +100,7 @@ private:
     std::vector<size_t> places_;
     size_t size_ = 0;
     int grid_ = 0;
-    CUlibrary library_ = nullptr;
+    Library library_;
     std::vector<CUfunction> functions_;
     std::map<Dims, Memory> memory_;
     std::map<Arguments, std::vector<Block>> plans_;

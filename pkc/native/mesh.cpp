@@ -22,6 +22,21 @@ CUmemAllocationProp properties(CUdevice device) {
     return found;
 }
 
+// Memory of GPUs, for as long as this lives or it is mapped.
+struct Handles {
+    ~Handles() {
+        for (auto handle : made) cuMemRelease(handle);
+    }
+    void create(uint64_t bytes, CUdevice device) {
+        const CUmemAllocationProp wanted = properties(device);
+        CUmemGenericAllocationHandle handle = 0;
+        PKC_CALL(cuMemCreate, &handle, bytes, &wanted, 0);
+        made.push_back(handle);
+    }
+
+    std::vector<CUmemGenericAllocationHandle> made;
+};
+
 void check_peers(CUdevice first, CUdevice second) {
     int access = 0, atomics = 0;
     PKC_CALL(cuDeviceGetP2PAttribute, &access, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, first, second);
@@ -79,7 +94,7 @@ void Mesh::add(int device) {
 }
 
 void Mesh::release() {
-    for (auto [address, size] : mapped_) cuMemUnmap(address, size);
+    unmap_behind(0);
     if (base_) cuMemAddressFree(base_, stride * local.size());
     if (alarm && cuCtxPushCurrent(local.front().context) == CUDA_SUCCESS) {
         cuMemFreeHost(const_cast<uint32_t *>(alarm));
@@ -123,35 +138,31 @@ uint64_t Mesh::zeroed(uint64_t bytes) {
     return offset;
 }
 
-std::vector<CUmemGenericAllocationHandle> Mesh::create(uint64_t bytes) {
-    std::vector<CUmemGenericAllocationHandle> handles;
-    for (const Rank &rank : local) {
-        const CUmemAllocationProp wanted = properties(rank.device);
-        CUmemGenericAllocationHandle handle = 0;
-        const CUresult status = cuMemCreate(&handle, bytes, &wanted, 0);
-        if (status != CUDA_SUCCESS)
-            for (auto other : handles) cuMemRelease(other);
-        check(status, "cuMemCreate");
-        handles.push_back(handle);
-    }
-    return handles;
-}
-
 void Mesh::grow(uint64_t bytes) {
     if (size_ + bytes > stride) throw Error("the symmetric heap would be larger than a GPU's memory");
     std::vector<CUmemAccessDesc> access;
     for (const Rank &rank : local)
         access.push_back({{CU_MEM_LOCATION_TYPE_DEVICE, {rank.device}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
-    const std::vector<CUmemGenericAllocationHandle> handles = create(bytes);
-    for (const Rank &rank : local) {
-        const CUdeviceptr at = address(rank.rank, size_);
-        const CUresult status = cuMemMap(at, bytes, 0, handles[rank.rank], 0);
-        cuMemRelease(handles[rank.rank]);  // a mapping keeps the memory
-        check(status, "cuMemMap");
-        mapped_.emplace_back(at, bytes);
-        PKC_CALL(cuMemSetAccess, at, bytes, access.data(), access.size());
+    Handles handles;
+    for (const Rank &rank : local) handles.create(bytes, rank.device);
+    const size_t before = mapped_.size();
+    mapped_.reserve(before + local.size());
+    try {
+        for (const Rank &rank : local) {
+            const CUdeviceptr at = address(rank.rank, size_);
+            PKC_CALL(cuMemMap, at, bytes, 0, handles.made[rank.rank], 0);
+            mapped_.emplace_back(at, bytes);
+            PKC_CALL(cuMemSetAccess, at, bytes, access.data(), access.size());
+        }
+    } catch (...) {
+        unmap_behind(before);  // a later call maps there again
+        throw;
     }
     size_ += bytes;
+}
+
+void Mesh::unmap_behind(size_t count) {
+    for (; mapped_.size() > count; mapped_.pop_back()) cuMemUnmap(mapped_.back().first, mapped_.back().second);
 }
 
 void Mesh::synchronize(double seconds) {

@@ -78,8 +78,8 @@ public:
 private:
     void add(int device);
     void release();
-    std::vector<CUmemGenericAllocationHandle> create(uint64_t bytes);
     void grow(uint64_t bytes);
+    void unmap_behind(size_t count);
 
     CUdeviceptr base_ = 0;
     uint64_t unit_ = 1, used_ = 0, size_ = 0;

@@ -30,9 +30,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def printed(program: Path) -> list[Any]:
+def kernel(program: Path) -> Path:
     kernel = program.with_name("kernel.pkx")
     kernel.write_bytes(pack(REDUCE))
+    return kernel
+
+
+@pytest.fixture(scope="module")
+def printed(program: Path, kernel: Path) -> list[Any]:
     return play(program, "launch", kernel, layout(REDUCE.fields)[1], FIRST_POINTER)
 
 
@@ -103,3 +108,20 @@ def test_contents_of_any_length_have_the_digest_that_python_computes(program: Pa
     for name, content in contents.items():
         program.with_name(name).write_bytes(content)
     assert play(program, "load", *contents).count("done") == 64
+
+
+@pytest.mark.parametrize("call", ["cuLibraryGetKernel", "cuFuncLoad"])
+def test_a_kernel_that_cannot_be_loaded_leaves_no_machine_code(program: Path, kernel: Path, call: str) -> None:
+    said, libraries = play(program, "load_failing", call, 0, kernel)[-2:]
+    assert said == f"{call} fails: what the driver says"
+    assert libraries == 0
+
+
+@pytest.mark.parametrize("call", ["cuMemCreate", "cuMemMap", "cuMemSetAccess"])
+def test_a_heap_that_could_not_grow_grows_later(program: Path, call: str) -> None:
+    """The call fails for the second of three ranks."""
+    failed, left, *later, closed = play(program, "grow_failing", call, 1)
+    assert failed == f"{call} fails: what the driver says"
+    assert left == [0, 0], "handles and mappings"
+    assert later == ["done", [0, 3], "done", [0, 6]]
+    assert closed == 0

@@ -1,9 +1,10 @@
 // What the loader refuses, and what it leaves behind where the driver fails.
 
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string>
 
+#include "fake_driver.hpp"
 #include "pkc.h"
 #include "plays.hpp"
 
@@ -19,6 +20,11 @@ pkc_mesh *opened() {
     return mesh;
 }
 
+void let_fail(char **given) {
+    fake::failing = given[0];
+    fake::successes = std::atoi(given[1]);
+}
+
 }  // namespace
 
 int load(char **given) {
@@ -29,5 +35,28 @@ int load(char **given) {
         pkc_kernel_unload(kernel);
     }
     pkc_mesh_close(mesh);
+    return 0;
+}
+
+int load_failing(char **given) {
+    pkc_mesh *mesh = opened();
+    pkc_kernel *kernel = nullptr;
+    let_fail(given);
+    tell(pkc_kernel_load(mesh, given[2], &kernel));
+    std::printf("%d\n", fake::libraries);
+    pkc_mesh_close(mesh);
+    return 0;
+}
+
+int grow_failing(char **given) {
+    pkc_mesh *mesh = opened();
+    let_fail(given);
+    for (int time = 0; time < 3; ++time) {
+        uint64_t offset;
+        tell(pkc_mesh_allocate(mesh, 48 << 20, &offset));
+        std::printf("[%d, %zu]\n", fake::handles, fake::mapped.size());
+    }
+    pkc_mesh_close(mesh);
+    std::printf("%zu\n", fake::mapped.size());
     return 0;
 }

@@ -1,10 +1,14 @@
-// A fake CUDA driver: it answers as tests/runtime/fake.py does, and prints tensor maps and launches.
+// A fake CUDA driver: it answers as tests/runtime/fake.py does, and prints tensor maps and launches. It fails where a play
+// says so, and counts what is not given back.
 
 #include <cuda.h>
 
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <vector>
+
+#include "fake_driver.hpp"
 
 namespace {
 
@@ -16,6 +20,9 @@ T handle(int number) {
     return reinterpret_cast<T>(static_cast<uintptr_t>(number));
 }
 
+// Whether this call of `name` is the one that fails.
+bool fails(const char *name) { return fake::failing == name && fake::successes-- == 0; }
+
 template <typename T>
 void list(const char *name, const T *values, int count) {
     std::printf(", \"%s\": [", name);
@@ -25,7 +32,14 @@ void list(const char *name, const T *values, int count) {
 
 }  // namespace
 
+namespace fake {
+
 size_t struct_bytes = 0;
+std::string failing;
+int successes = 0, libraries = 0, handles = 0;
+std::set<unsigned long long> mapped;
+
+}  // namespace fake
 
 extern "C" {
 
@@ -102,22 +116,36 @@ CUresult cuMemFreeHost(void *page) {
     return CUDA_SUCCESS;
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle *made_here, size_t, const CUmemAllocationProp *, unsigned long long) {
+    if (fails("cuMemCreate")) return CUDA_ERROR_OUT_OF_MEMORY;
     *made_here = ++made;
+    ++fake::handles;
     return CUDA_SUCCESS;
 }
-CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long) { return CUDA_SUCCESS; }
-CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t) { return CUDA_SUCCESS; }
-CUresult cuMemRelease(CUmemGenericAllocationHandle) { return CUDA_SUCCESS; }
-CUresult cuMemUnmap(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+CUresult cuMemMap(CUdeviceptr at, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long) {
+    return fails("cuMemMap") || !fake::mapped.insert(at).second ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t) {
+    return fails("cuMemSetAccess") ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle) {
+    --fake::handles;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemUnmap(CUdeviceptr at, size_t) { return fake::mapped.erase(at) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, size_t, CUstream) { return CUDA_SUCCESS; }
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *, void **, unsigned, CUlibraryOption *,
                            void **, unsigned) {
     *library = handle<CUlibrary>(++made);
+    ++fake::libraries;
     std::printf("{\"code\": \"%s\"}\n", static_cast<const char *>(code));
     return CUDA_SUCCESS;
 }
-CUresult cuLibraryUnload(CUlibrary) { return CUDA_SUCCESS; }
+CUresult cuLibraryUnload(CUlibrary) {
+    --fake::libraries;
+    return CUDA_SUCCESS;
+}
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary, const char *name) {
+    if (fails("cuLibraryGetKernel")) return CUDA_ERROR_NOT_FOUND;
     *kernel = handle<CUkernel>(++made);
     std::printf("{\"kernel\": \"%s\"}\n", name);
     return CUDA_SUCCESS;
@@ -126,7 +154,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel) {
     *function = reinterpret_cast<CUfunction>(reinterpret_cast<uintptr_t>(contexts.back()) + 5000);
     return CUDA_SUCCESS;
 }
-CUresult cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
+CUresult cuFuncLoad(CUfunction) { return fails("cuFuncLoad") ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS; }
 CUresult cuOccupancyMaxActiveClusters(int *active, CUfunction, const CUlaunchConfig *config) {
     *active = 120 / config->attrs[0].value.clusterDim.x;
     return CUDA_SUCCESS;
@@ -152,7 +180,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
                 reinterpret_cast<unsigned long long>(config->hStream), config->gridDimX, config->blockDimX,
                 config->sharedMemBytes);
     std::printf("\"cluster\": %u, \"struct\": \"", config->numAttrs ? config->attrs[0].value.clusterDim.x : 1);
-    for (size_t at = 0; at < struct_bytes; ++at) std::printf("%02x", static_cast<unsigned char *>(parameters[0])[at]);
+    for (size_t at = 0; at < fake::struct_bytes; ++at) std::printf("%02x", static_cast<unsigned char *>(parameters[0])[at]);
     std::printf("\"}\n");
     return CUDA_SUCCESS;
 }

@@ -3,13 +3,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "fake_driver.hpp"
 #include "pkc.h"
 #include "plays.hpp"
 
-extern size_t struct_bytes;
-
 int launch(char **given) {
-    struct_bytes = std::atoi(given[1]);
+    fake::struct_bytes = std::atoi(given[1]);
     const uint64_t first = std::strtoull(given[2], nullptr, 10), apart = 1 << 20;
     const int devices[] = {0, 1, 2};
     const int64_t a[] = {40, 72}, c[] = {40, 64};

@@ -9,7 +9,12 @@ int main(int, char **given) {
     const struct {
         const char *name;
         int (*play)(char **given);
-    } plays[] = {{"launch", launch}, {"load", load}};
+    } plays[] = {
+        {"launch", launch},
+        {"load", load},
+        {"load_failing", load_failing},
+        {"grow_failing", grow_failing},
+    };
     for (const auto &[name, play] : plays)
         if (!std::strcmp(given[1], name)) return play(given + 2);
     std::fprintf(stderr, "no play %s\n", given[1]);

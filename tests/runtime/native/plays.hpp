@@ -7,3 +7,11 @@ int launch(char **given);
 
 // FILE ...: prints for each what the loader says, or that it is loaded.
 int load(char **given);
+
+// CALL N FILE: loads the file when the call of the driver fails after N that succeed; prints what the loader says, and how
+// many libraries stay loaded.
+int load_failing(char **given);
+
+// CALL N: allocates when that call fails, and twice more, each time so much that the heap grows; prints what the loader says
+// each time, and behind it how many handles are kept and how many ranges are mapped, the latter also for the closed mesh.
+int grow_failing(char **given);
