@@ -48,6 +48,7 @@ void check_peers(CUdevice first, CUdevice second) {
 }  // namespace
 
 Mesh::Mesh(const std::vector<int> &devices) {
+    if (devices.empty()) throw Error("a mesh needs a GPU");
     PKC_CALL(cuInit, 0);
     try {
         for (int device : devices) add(device);

@@ -1,6 +1,8 @@
 #include "pkc.h"
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "kernel.hpp"
 
@@ -28,37 +30,75 @@ int guarded(const Body &body) {
     }
 }
 
+void check_given(const void *pointer, const std::string &name) {
+    if (!pointer) throw pkc::Error(name + " is NULL");
+}
+
+// What a pointer and a count say; where there are none, the pointer may be NULL.
+template <typename T>
+std::span<const T> listed(const T *first, int count, const std::string &name) {
+    if (count < 0) throw pkc::Error(name + " has " + std::to_string(count) + " elements");
+    if (count) check_given(first, name);
+    return {first, static_cast<size_t>(count)};
+}
+
+pkc::Shape shape_of(const int64_t *shape, int dims, const std::string &name) {
+    const std::span<const int64_t> extents = listed(shape, dims, "the shape of " + name);
+    return {extents.begin(), extents.end()};
+}
+
 }  // namespace
 
 const char *pkc_error(void) { return message.c_str(); }
 
 int pkc_mesh_open(const int *devices, int ranks, pkc_mesh **mesh) {
-    return guarded([&] { *mesh = new pkc_mesh(std::vector<int>(devices, devices + ranks)); });
+    return guarded([&] {
+        check_given(mesh, "mesh");
+        const std::span<const int> each = listed(devices, ranks, "devices");
+        *mesh = new pkc_mesh(std::vector<int>(each.begin(), each.end()));
+    });
 }
 
 void pkc_mesh_close(pkc_mesh *mesh) { delete mesh; }
 
 int pkc_mesh_allocate(pkc_mesh *mesh, uint64_t bytes, uint64_t *offset) {
-    return guarded([&] { *offset = mesh->allocate(bytes); });
+    return guarded([&] {
+        check_given(mesh, "mesh");
+        check_given(offset, "offset");
+        *offset = mesh->allocate(bytes);
+    });
 }
 
-uint64_t pkc_mesh_address(const pkc_mesh *mesh, int rank, uint64_t offset) { return mesh->address(rank, offset); }
+uint64_t pkc_mesh_address(const pkc_mesh *mesh, int rank, uint64_t offset) {
+    return mesh && 0 <= rank && rank < mesh->ranks() ? mesh->address(rank, offset) : 0;
+}
 
 int pkc_mesh_synchronize(pkc_mesh *mesh, double seconds) {
-    return guarded([&] { mesh->synchronize(seconds); });
+    return guarded([&] {
+        check_given(mesh, "mesh");
+        mesh->synchronize(seconds);
+    });
 }
 
 int pkc_kernel_load(pkc_mesh *mesh, const char *path, pkc_kernel **kernel) {
-    return guarded([&] { *kernel = new pkc_kernel(*mesh, path); });
+    return guarded([&] {
+        check_given(mesh, "mesh");
+        check_given(path, "path");
+        check_given(kernel, "kernel");
+        *kernel = new pkc_kernel(*mesh, path);
+    });
 }
 
 void pkc_kernel_unload(pkc_kernel *kernel) { delete kernel; }
 
 int pkc_kernel_bytes(const pkc_kernel *kernel, const char *name, const int64_t *shape, int dims, uint64_t *bytes) {
     return guarded([&] {
+        check_given(kernel, "kernel");
+        check_given(name, "name");
+        check_given(bytes, "bytes");
         const pkc::Parameter &parameter = kernel->parameter(name);
         pkc::Dims found{{"ranks", kernel->mesh.ranks()}};
-        const pkc::Shape extents(shape, shape + dims);
+        const pkc::Shape extents = shape_of(shape, dims, parameter.name);
         kernel->bind(parameter, extents, found);
         *bytes = parameter.bytes(extents, kernel->mesh.ranks());
     });
@@ -67,17 +107,21 @@ int pkc_kernel_bytes(const pkc_kernel *kernel, const char *name, const int64_t *
 int pkc_kernel_launch(pkc_kernel *kernel, const pkc_array *arrays, int array_count, const pkc_number *numbers,
                       int number_count, void *const *streams) {
     return guarded([&] {
+        check_given(kernel, "kernel");
         pkc::Arguments arguments;
         const pkc::Mesh &mesh = kernel->mesh;
-        for (const pkc_number *number = numbers; number < numbers + number_count; ++number)
-            arguments.numbers[number->name] = {number->value};
-        for (const pkc_array *array = arrays; array < arrays + array_count; ++array) {
-            const pkc::Parameter &parameter = kernel->parameter(array->name);
-            kernel->bind(parameter, pkc::Shape(array->shape, array->shape + array->dims), arguments.dims);
-            if (!parameter.in_heap() && !array->addresses) throw pkc::Error(parameter.name + " has no addresses");
+        for (const pkc_number &number : listed(numbers, number_count, "numbers")) {
+            check_given(number.name, "the name of a number");
+            arguments.numbers[number.name] = {number.value};
+        }
+        for (const pkc_array &array : listed(arrays, array_count, "arrays")) {
+            check_given(array.name, "the name of an array");
+            const pkc::Parameter &parameter = kernel->parameter(array.name);
+            kernel->bind(parameter, shape_of(array.shape, array.dims, parameter.name), arguments.dims);
+            if (!parameter.in_heap() && !array.addresses) throw pkc::Error(parameter.name + " has no addresses");
             std::vector<uint64_t> &found = arguments.addresses[parameter.name];
             for (const pkc::Rank &rank : mesh.local)
-                found.push_back(parameter.in_heap() ? mesh.address(rank.rank, array->offset) : array->addresses[rank.rank]);
+                found.push_back(parameter.in_heap() ? mesh.address(rank.rank, array.offset) : array.addresses[rank.rank]);
         }
         std::vector<CUstream> chosen;
         for (const pkc::Rank &rank : mesh.local)

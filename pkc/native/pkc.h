@@ -1,7 +1,8 @@
 /* Kernels that `pkc compile --emit artifact` wrote, launched without Python.
 
    One process drives all GPUs of a mesh: rank i is the i-th of them. Functions that return an int return 0, or 1 and
-   leave a message in `pkc_error`. A mesh and its kernels belong to one thread at a time. */
+   leave a message in `pkc_error`, as they do for pointers that are NULL, where neither that is allowed nor the count
+   beside them is 0. A mesh and its kernels belong to one thread at a time. */
 
 #ifndef PKC_H
 #define PKC_H
@@ -42,7 +43,7 @@ void pkc_mesh_close(pkc_mesh *mesh);
    freed when the mesh is closed. */
 int pkc_mesh_allocate(pkc_mesh *mesh, uint64_t bytes, uint64_t *offset);
 
-/* The address of an offset on a rank, valid on all GPUs of the mesh. */
+/* The address of an offset on a rank, valid on all GPUs of the mesh; 0 if there is no such rank. */
 uint64_t pkc_mesh_address(const pkc_mesh *mesh, int rank, uint64_t offset);
 
 /* Waits until all that was launched on the mesh's streams has ended; fails after `seconds`. */

@@ -125,3 +125,42 @@ def test_a_heap_that_could_not_grow_grows_later(program: Path, call: str) -> Non
     assert left == [0, 0], "handles and mappings"
     assert later == ["done", [0, 3], "done", [0, 6]]
     assert closed == 0
+
+
+WRONG = {
+    "pkc_mesh_open": [
+        "a mesh needs a GPU",
+        "a mesh needs a GPU",
+        "devices is NULL",
+        "devices has -1 elements",
+        "mesh is NULL",
+    ],
+    "pkc_mesh_allocate": ["mesh is NULL", "offset is NULL"],
+    "pkc_mesh_address": [0, 0, 0],
+    "pkc_mesh_synchronize": ["mesh is NULL"],
+    "pkc_kernel_load": ["mesh is NULL", "path is NULL", "kernel is NULL"],
+    "pkc_kernel_bytes": [
+        "kernel is NULL",
+        "name is NULL",
+        "the shape of A is NULL",
+        "the shape of A has -2 elements",
+        "bytes is NULL",
+    ],
+    "pkc_kernel_launch": [
+        "kernel is NULL",
+        "arrays is NULL",
+        "arrays has -1 elements",
+        "numbers is NULL",
+        "the name of a number is NULL",
+        "the name of an array is NULL",
+        "the shape of A is NULL",
+        "the shape of A has -1 elements",
+        "A has no addresses",
+    ],
+}
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_calls_without_what_they_need_fail(program: Path, kernel: Path, call: str) -> None:
+    said = play(program, "misuse", call, kernel)
+    assert [each for each in said if not isinstance(each, dict)] == WRONG[call]

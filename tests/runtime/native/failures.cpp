@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "fake_driver.hpp"
 #include "pkc.h"
@@ -58,5 +59,54 @@ int grow_failing(char **given) {
     }
     pkc_mesh_close(mesh);
     std::printf("%zu\n", fake::mapped.size());
+    return 0;
+}
+
+int misuse(char **given) {
+    const std::string call = given[0];
+    const int devices[] = {0, 1, 2};
+    const int64_t shape[] = {40, 72};
+    const pkc_number nameless = {nullptr, 1};
+    const pkc_array arrays[] = {
+        {nullptr, shape, 2, 0, nullptr}, {"A", nullptr, 2, 0, nullptr}, {"A", shape, -1, 0, nullptr}, {"A", shape, 2, 0, nullptr}};
+    pkc_mesh *mesh = opened(), *other = nullptr;
+    pkc_kernel *kernel = nullptr;
+    uint64_t found;
+    if (pkc_kernel_load(mesh, given[1], &kernel)) std::fprintf(stderr, "%s\n", pkc_error());
+    if (call == "pkc_mesh_open") {
+        tell(pkc_mesh_open(devices, 0, &other));
+        tell(pkc_mesh_open(nullptr, 0, &other));
+        tell(pkc_mesh_open(nullptr, 2, &other));
+        tell(pkc_mesh_open(devices, -1, &other));
+        tell(pkc_mesh_open(devices, 2, nullptr));
+    } else if (call == "pkc_mesh_allocate") {
+        tell(pkc_mesh_allocate(nullptr, 1, &found));
+        tell(pkc_mesh_allocate(mesh, 1, nullptr));
+    } else if (call == "pkc_mesh_address") {
+        const uint64_t all[] = {pkc_mesh_address(nullptr, 0, 8), pkc_mesh_address(mesh, -1, 8), pkc_mesh_address(mesh, 3, 8)};
+        for (uint64_t address : all) std::printf("%llu\n", static_cast<unsigned long long>(address));
+    } else if (call == "pkc_mesh_synchronize") {
+        tell(pkc_mesh_synchronize(nullptr, 1));
+    } else if (call == "pkc_kernel_load") {
+        pkc_kernel *second;
+        tell(pkc_kernel_load(nullptr, given[1], &second));
+        tell(pkc_kernel_load(mesh, nullptr, &second));
+        tell(pkc_kernel_load(mesh, given[1], nullptr));
+    } else if (call == "pkc_kernel_bytes") {
+        tell(pkc_kernel_bytes(nullptr, "A", shape, 2, &found));
+        tell(pkc_kernel_bytes(kernel, nullptr, shape, 2, &found));
+        tell(pkc_kernel_bytes(kernel, "A", nullptr, 2, &found));
+        tell(pkc_kernel_bytes(kernel, "A", shape, -2, &found));
+        tell(pkc_kernel_bytes(kernel, "A", shape, 2, nullptr));
+    } else {
+        tell(pkc_kernel_launch(nullptr, arrays, 1, nullptr, 0, nullptr));
+        tell(pkc_kernel_launch(kernel, nullptr, 1, nullptr, 0, nullptr));
+        tell(pkc_kernel_launch(kernel, arrays, -1, nullptr, 0, nullptr));
+        tell(pkc_kernel_launch(kernel, nullptr, 0, nullptr, 1, nullptr));
+        tell(pkc_kernel_launch(kernel, nullptr, 0, &nameless, 1, nullptr));
+        for (const pkc_array &array : arrays) tell(pkc_kernel_launch(kernel, &array, 1, nullptr, 0, nullptr));
+    }
+    pkc_kernel_unload(kernel);
+    pkc_mesh_close(mesh);
     return 0;
 }

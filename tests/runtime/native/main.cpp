@@ -14,6 +14,7 @@ int main(int, char **given) {
         {"load", load},
         {"load_failing", load_failing},
         {"grow_failing", grow_failing},
+        {"misuse", misuse},
     };
     for (const auto &[name, play] : plays)
         if (!std::strcmp(given[1], name)) return play(given + 2);

@@ -15,3 +15,6 @@ int load_failing(char **given);
 // CALL N: allocates when that call fails, and twice more, each time so much that the heap grows; prints what the loader says
 // each time, and behind it how many handles are kept and how many ranges are mapped, the latter also for the closed mesh.
 int grow_failing(char **given);
+
+// CALL FILE: makes a call of the loader in ways that are wrong, and prints what it says of each.
+int misuse(char **given);
