@@ -35,8 +35,13 @@ File read_file(const std::string &path) {
     if (content.size() < sizeof length) throw Error(path + " is damaged");
     std::memcpy(&length, content.data(), sizeof length);
     if (length > content.size() - sizeof length) throw Error(path + " is damaged");
-    const size_t end = sizeof length + length;
-    return {Json::parse(content.substr(sizeof length, length)), content.substr(end)};
+    try {
+        const Json header = Json::parse(content.substr(sizeof length, length));
+        check_header(header);
+        return {header, content.substr(sizeof length + length)};
+    } catch (const std::exception &error) {
+        throw Error(path + " has a wrong header: " + error.what());
+    }
 }
 
 }  // namespace pkc

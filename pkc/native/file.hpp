@@ -2,19 +2,18 @@
 
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
-namespace pkc {
+#include "header.hpp"
 
-using Json = nlohmann::json;
+namespace pkc {
 
 struct File {
     Json header;
     std::string code;  // for the GPU
 };
 
-// Throws an `Error` if the file is not of this version, or damaged.
+// Throws an `Error` if the file is not of this version, or damaged, or its header is not right.
 File read_file(const std::string &path);
 
 }  // namespace pkc

@@ -1,8 +1,9 @@
 #include "kernel.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
-#include <numeric>
 
 #include "tensor_map.hpp"
 
@@ -24,13 +25,32 @@ Shape extents_of(const Parameter &parameter, const Dims &dims) {
     return found;
 }
 
-// How many counters a signal has on each rank; a pair of a dimension and a block size has one for each block.
-uint64_t counters(const Json &signal, const Dims &dims) {
-    uint64_t count = 1;
+// So many elements of `each` bytes.
+uint64_t product(const std::string &name, int64_t each, const Shape &extents) {
+    for (const int64_t extent : extents)
+        if (__builtin_mul_overflow(each, extent, &each)) throw Error(name + " is larger than any memory");
+    return each;
+}
+
+// The counters that a signal has on each rank; a pair of a dimension and a block size has one for each block.
+uint64_t counter_bytes(const Json &signal, const Dims &dims) {
+    Shape counts;
     for (const Json &extent : signal.at("dims"))
-        count *= extent.is_array() ? ceiling(value_of(extent[0], dims), extent[1].get<int64_t>()) + dims.at("ranks")
-                                   : value_of(extent, dims);
-    return count;
+        counts.push_back(extent.is_array() ? ceiling(value_of(extent[0], dims), extent[1]) + dims.at("ranks")
+                                           : value_of(extent, dims));
+    return product(signal.at("name"), 4, counts);
+}
+
+bool is_whole(double value, int64_t least) { return least <= value && value <= kLongest && value == std::trunc(value); }
+
+std::string shown(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
+[[noreturn]] void refuse_extent(const std::string &dim, const std::string &of, const std::string &value) {
+    throw Error(dim + " of " + of + " is " + value + "; it must be from 1 to " + std::to_string(kLongest));
 }
 
 // Size and alignment of a field of the kernel's parameters in C++.
@@ -61,8 +81,7 @@ Parameter::Parameter(const Json &header)
 uint64_t Parameter::bytes(const Shape &extents, int ranks) const {
     Shape shape = extents;
     if (shard) shape[*shard] = ceiling(shape[*shard], ranks);
-    const uint64_t each = element_bytes(dtype) * (packets ? 2 : 1);
-    return std::accumulate(shape.begin(), shape.end(), each, std::multiplies<uint64_t>());
+    return product(name, element_bytes(dtype) * (packets ? 2 : 1), shape);
 }
 
 Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
@@ -129,22 +148,24 @@ void Kernel::bind(const Parameter &parameter, const Shape &shape, Dims &dims) co
         throw Error(parameter.name + " has " + std::to_string(parameter.dims.size()) + " dimensions");
     for (size_t axis = 0; axis < shape.size(); ++axis) {
         const Json &dim = parameter.dims[axis];
-        const int64_t known = !dim.is_string() ? dim.get<int64_t>() : dims.emplace(dim, shape[axis]).first->second;
-        if (known == shape[axis] && known > 0) continue;
         const std::string name = dim.is_string() ? dim.get<std::string>() : "dimension " + std::to_string(axis);
+        if (shape[axis] < 1 || shape[axis] > kLongest) refuse_extent(name, parameter.name, std::to_string(shape[axis]));
+        const int64_t known = !dim.is_string() ? dim.get<int64_t>() : dims.emplace(dim, shape[axis]).first->second;
+        if (known == shape[axis]) continue;
         throw Error(name + " of " + parameter.name + " is " + std::to_string(shape[axis]) + ", not " +
                     std::to_string(known));
     }
 }
 
 void Kernel::complete(Arguments &arguments) const {
-    arguments.dims["ranks"] = mesh.ranks();
     if (!header_.at("waits").is_null()) arguments.dims[header_.at("waits").at("ctas")] = grid_;
     const auto need = [&](const Json &dim) {
         if (!dim.is_string() || arguments.dims.contains(dim)) return;
         const auto given = arguments.numbers.find(dim);
         if (given == arguments.numbers.end()) throw Error(name_ + " needs the dimension " + dim.get<std::string>());
-        arguments.dims[dim] = given->second.value;
+        const double value = given->second.value;
+        if (!is_whole(value, 1)) refuse_extent(dim, name_, shown(value));
+        arguments.dims[dim] = value;
     };
     for (const Parameter &parameter : parameters_) {
         if (!parameter.scratch && !arguments.addresses.contains(parameter.name))
@@ -155,8 +176,12 @@ void Kernel::complete(Arguments &arguments) const {
         for (const Json &extent : signal.at("dims")) need(extent.is_array() ? extent[0] : extent);
     for (const Json &field : header_.at("fields")) {
         if (field.at("kind") == "Dimension") need(field.at("dim"));
-        if (field.at("kind") == "Scalar" && !arguments.numbers.contains(field.at("name")))
-            throw Error(name_ + " needs the number " + field.at("name").get<std::string>());
+        if (field.at("kind") != "Scalar") continue;
+        const std::string name = field.at("name");
+        const auto given = arguments.numbers.find(name);
+        if (given == arguments.numbers.end()) throw Error(name_ + " needs the number " + name);
+        if (field.at("dtype") == "i32" && !is_whole(given->second.value, -kLongest - 1))
+            throw Error(name + " of " + name_ + " is " + shown(given->second.value) + ", which is not of type i32");
     }
 }
 
@@ -214,7 +239,7 @@ const Kernel::Memory &Kernel::memory(const Dims &dims, const std::vector<CUstrea
             offset = parameter.in_heap() ? mesh.allocate(bytes) : mesh.range_of(bytes, number++);
     }
     for (const Json &signal : header_.at("signals"))
-        made.offsets[signal.at("name")] = mesh.zeroed(4 * counters(signal, dims));
+        made.offsets[signal.at("name")] = mesh.zeroed(counter_bytes(signal, dims));
     made.epochs = mesh.zeroed(4 * (static_cast<uint64_t>(grid_) + 1));  // and what CTAs have taken from a queue
     return memory_.emplace(dims, made).first->second;
 }

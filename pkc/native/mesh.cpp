@@ -114,6 +114,7 @@ void Mesh::release() {
 }
 
 uint64_t Mesh::allocate(uint64_t bytes) {
+    if (bytes > stride - used_) throw Error("the symmetric heap would be larger than a GPU's memory");
     const uint64_t size = rounded(std::max<uint64_t>(bytes, 1), kHeapAlignment);
     if (used_ + size > size_) grow(rounded(std::max(used_ + size - size_, kLeastGrowth), unit_));
     used_ += size;

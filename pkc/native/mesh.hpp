@@ -60,6 +60,8 @@ public:
     // At least `bytes` that serve one launch after the other, the same for all that ask for about as many under this
     // number: in powers of two all together take at most four times the largest.
     uint64_t range_of(uint64_t bytes, int number);
+    // Whether so many bytes from an offset on are allocated.
+    bool has(uint64_t offset, uint64_t bytes) const { return offset <= used_ && bytes <= used_ - offset; }
     uint64_t address(int rank, uint64_t offset) const { return base_ + rank * stride + offset; }
     void synchronize(double seconds);
     int ranks() const { return static_cast<int>(local.size()); }

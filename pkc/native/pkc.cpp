@@ -108,8 +108,9 @@ int pkc_kernel_launch(pkc_kernel *kernel, const pkc_array *arrays, int array_cou
                       int number_count, void *const *streams) {
     return guarded([&] {
         check_given(kernel, "kernel");
-        pkc::Arguments arguments;
         const pkc::Mesh &mesh = kernel->mesh;
+        pkc::Arguments arguments;
+        arguments.dims["ranks"] = mesh.ranks();
         for (const pkc_number &number : listed(numbers, number_count, "numbers")) {
             check_given(number.name, "the name of a number");
             arguments.numbers[number.name] = {number.value};
@@ -117,8 +118,12 @@ int pkc_kernel_launch(pkc_kernel *kernel, const pkc_array *arrays, int array_cou
         for (const pkc_array &array : listed(arrays, array_count, "arrays")) {
             check_given(array.name, "the name of an array");
             const pkc::Parameter &parameter = kernel->parameter(array.name);
-            kernel->bind(parameter, shape_of(array.shape, array.dims, parameter.name), arguments.dims);
+            const pkc::Shape extents = shape_of(array.shape, array.dims, parameter.name);
+            kernel->bind(parameter, extents, arguments.dims);
             if (!parameter.in_heap() && !array.addresses) throw pkc::Error(parameter.name + " has no addresses");
+            const uint64_t bytes = parameter.bytes(extents, mesh.ranks());
+            if (parameter.in_heap() && !mesh.has(array.offset, bytes))
+                throw pkc::Error(parameter.name + " ends behind what the symmetric heap has allocated");
             std::vector<uint64_t> &found = arguments.addresses[parameter.name];
             for (const pkc::Rank &rank : mesh.local)
                 found.push_back(parameter.in_heap() ? mesh.address(rank.rank, array.offset) : array.addresses[rank.rank]);

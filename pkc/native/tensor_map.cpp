@@ -20,7 +20,9 @@ const Element &element(const std::string &dtype) {
         {"i8", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},      {"e4m3", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},
         {"e5m2", {1, CU_TENSOR_MAP_DATA_TYPE_UINT8}},
     };
-    return known.at(dtype);
+    const auto found = known.find(dtype);
+    if (found == known.end()) throw Error("there are no elements of type " + dtype);
+    return found->second;
 }
 
 CUtensorMapSwizzle swizzle_of(int bytes) {

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pkc.codegen.artifact import TensorMaps
+from pkc import cache
+from pkc.codegen.artifact import Base, Field, SignalParameter, TensorMaps
 from pkc.runtime.exported import pack
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.tensor_map import MAP_BYTES
@@ -164,3 +167,75 @@ WRONG = {
 def test_calls_without_what_they_need_fail(program: Path, kernel: Path, call: str) -> None:
     said = play(program, "misuse", call, kernel)
     assert [each for each in said if not isinstance(each, dict)] == WRONG[call]
+
+
+def of_array(**changed: Any) -> bytes:
+    """A file of a kernel that differs in its first array, A."""
+    return pack(replace(REDUCE, arrays=(replace(REDUCE.arrays[0], **changed), *REDUCE.arrays[1:])))
+
+
+def of_signal(*dims: Any) -> bytes:
+    return pack(replace(REDUCE, signals=(SignalParameter("entered", dims),)))
+
+
+def of_field(field: Field) -> bytes:
+    return pack(replace(REDUCE, fields=(*REDUCE.fields, field)))
+
+
+def of_maps(box: Sequence[int], split: int | None, array: str = "A") -> bytes:
+    return of_field(TensorMaps("maps", array, tuple(box), 128, split))
+
+
+def of_header(text: bytes) -> bytes:
+    content = struct.pack("<Q", len(text)) + text
+    return f"pkc artifact of {VERSION}\n{cache.key(content)}".encode() + content
+
+
+OUT_OF_BOUNDS = [
+    (of_array(shard=2), "A has no dimension 2"),
+    (of_array(shard=-1), "A has no dimension -1"),
+    (of_array(dims=("M", 0)), "a dimension of A is 0"),
+    (of_array(dims=("M", 1 << 31)), "a dimension of A is 2147483648"),
+    (of_array(dims=("M", 1.5)), "a dimension of A is 1.5"),
+    (of_array(dims=()), "A has no dimensions to move boxes along"),
+    (of_array(dtype="f7"), "there are no elements of type f7"),
+    (of_array(layout="lost"), "A has the layout lost"),
+    (of_array(name="C"), "there are two of C"),
+    (of_array(name="entered"), "there are two of entered"),
+    (of_maps((64, 16, 1), 2), "A has no dimension 2"),
+    (of_maps((64, 16, 1), -1), "A has no dimension -1"),
+    (of_maps((0, 16), None), "A has the box [0,16]"),
+    (of_maps((64, 257), None), "A has the box [64,257]"),
+    (of_maps((64, 16), None, "X"), "there is no array X"),
+    (of_maps((64,), None, "entered"), "there is no array entered"),
+    (of_field(Base("base", "X")), 'there is no "X"'),
+    (of_signal(("M", 0)), 'entered counts ["M",0]'),
+    (of_signal(("M",)), 'entered counts ["M"]'),
+    (of_signal(-1), "a dimension of entered is -1"),
+    (pack(replace(REDUCE, cluster=0)), "cluster is 0"),
+    (pack(replace(REDUCE, threads=-1)), "threads is -1"),
+    (of_header(b"{}"), "[json.exception.out_of_range.403] key 'name' not found"),
+]
+
+
+def test_headers_that_lead_out_of_bounds_are_refused(program: Path) -> None:
+    names = [f"wrong-{number}" for number in range(len(OUT_OF_BOUNDS))]
+    for name, (content, _) in zip(names, OUT_OF_BOUNDS, strict=True):
+        program.with_name(name).write_bytes(content)
+    found = [said for said in play(program, "load", *names) if isinstance(said, str)]
+    told = [problem for _, problem in OUT_OF_BOUNDS]
+    assert found == [f"{name} has a wrong header: {problem}" for name, problem in zip(names, told, strict=True)]
+
+
+def test_numbers_and_places_that_are_none_are_refused(program: Path) -> None:
+    deep = replace(REDUCE.arrays[3], dims=("N", "N", "N"))
+    program.with_name("deep").write_bytes(pack(replace(REDUCE, arrays=(*REDUCE.arrays[:3], deep))))
+    found = [said for said in play(program, "out_of_range", "deep") if isinstance(said, str)]
+    assert found == [
+        *[f"N of gemm_rs is {n}; it must be from 1 to 2147483647" for n in ("0", "-1", "0.5", "3e+09", "nan")],
+        *[f"count of gemm_rs is {count}, which is not of type i32" for count in ("0.5", "3e+09", "-3e+09")],
+        *[f"M of A is {m}; it must be from 1 to 2147483647" for m in (0, 1 << 32)],
+        *["C ends behind what the symmetric heap has allocated"] * 2,
+        "fetched is larger than any memory",
+        "the symmetric heap would be larger than a GPU's memory",
+    ]

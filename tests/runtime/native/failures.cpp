@@ -1,5 +1,7 @@
 // What the loader refuses, and what it leaves behind where the driver fails.
 
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -106,6 +108,31 @@ int misuse(char **given) {
         tell(pkc_kernel_launch(kernel, nullptr, 0, &nameless, 1, nullptr));
         for (const pkc_array &array : arrays) tell(pkc_kernel_launch(kernel, &array, 1, nullptr, 0, nullptr));
     }
+    pkc_kernel_unload(kernel);
+    pkc_mesh_close(mesh);
+    return 0;
+}
+
+int out_of_range(char **given) {
+    pkc_mesh *mesh = opened();
+    pkc_kernel *kernel = nullptr;
+    const int64_t a[] = {40, 72}, c[] = {40, 64}, none[] = {0, 72}, long_a[] = {int64_t{1} << 32, 72};
+    const uint64_t addresses[] = {1 << 20, 2 << 20, 3 << 20}, most = UINT64_MAX;
+    uint64_t bytes = 0, place = 0;
+    if (pkc_kernel_load(mesh, given[0], &kernel) || pkc_kernel_bytes(kernel, "C", c, 2, &bytes) ||
+        pkc_mesh_allocate(mesh, bytes, &place))
+        std::fprintf(stderr, "%s\n", pkc_error());
+    const auto launch = [&](const int64_t *shape, uint64_t offset, double extent, double count) {
+        const pkc_array arrays[] = {{"A", shape, 2, 0, addresses}, {"C", c, 2, offset, nullptr}};
+        const pkc_number numbers[] = {{"scale", 0.5}, {"count", count}, {"N", extent}};
+        tell(pkc_kernel_launch(kernel, arrays, 2, numbers, 3, nullptr));
+    };
+    for (double extent : {0.0, -1.0, 0.5, 3e9, std::nan("")}) launch(a, place, extent, 1);
+    for (double count : {0.5, 3e9, -3e9}) launch(a, place, 1, count);
+    for (const int64_t *shape : {none, long_a}) launch(shape, place, 1, 1);
+    for (uint64_t offset : {place + 1024, most}) launch(a, offset, 1, 1);
+    launch(a, place, INT32_MAX, 1);
+    tell(pkc_mesh_allocate(mesh, most, &place));
     pkc_kernel_unload(kernel);
     pkc_mesh_close(mesh);
     return 0;

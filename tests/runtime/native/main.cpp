@@ -15,6 +15,7 @@ int main(int, char **given) {
         {"load_failing", load_failing},
         {"grow_failing", grow_failing},
         {"misuse", misuse},
+        {"out_of_range", out_of_range},
     };
     for (const auto &[name, play] : plays)
         if (!std::strcmp(given[1], name)) return play(given + 2);
