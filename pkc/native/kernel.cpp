@@ -226,6 +226,16 @@ const Kernel::Memory &Kernel::memory(const Dims &dims, const std::vector<CUstrea
     PKC_CALL(cuStreamIsCapturing, streams.front(), &state);
     if (state != CU_STREAM_CAPTURE_STATUS_NONE)
         throw Error("the first launch of " + name_ + " with these dimensions allocates memory: it cannot be captured");
+    const uint64_t before = mesh.used();
+    try {
+        return memory_.emplace(dims, allocated(dims)).first->second;
+    } catch (...) {
+        mesh.give_back(before);  // for a launch with smaller dimensions
+        throw;
+    }
+}
+
+Kernel::Memory Kernel::allocated(const Dims &dims) const {
     Memory made;
     const std::string reports = header_.at("waits").is_null() ? "" : header_.at("waits").at("reports");
     int number = 0;
@@ -241,7 +251,7 @@ const Kernel::Memory &Kernel::memory(const Dims &dims, const std::vector<CUstrea
     for (const Json &signal : header_.at("signals"))
         made.offsets[signal.at("name")] = mesh.zeroed(counter_bytes(signal, dims));
     made.epochs = mesh.zeroed(4 * (static_cast<uint64_t>(grid_) + 1));  // and what CTAs have taken from a queue
-    return memory_.emplace(dims, made).first->second;
+    return made;
 }
 
 // The bytes on each rank; a dimension whose blocks follow shards has room for all shards at full length.

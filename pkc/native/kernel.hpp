@@ -87,6 +87,7 @@ private:
 
     const std::vector<Block> &plan(const Arguments &given, const std::vector<CUstream> &streams);
     const Memory &memory(const Dims &dims, const std::vector<CUstream> &streams);
+    Memory allocated(const Dims &dims) const;
     uint64_t scratch_bytes(const Parameter &parameter, const Dims &dims) const;
     void complete(Arguments &arguments) const;
     CUlaunchConfig configured(CUlaunchAttribute &cluster) const;

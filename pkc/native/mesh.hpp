@@ -60,6 +60,12 @@ public:
     // At least `bytes` that serve one launch after the other, the same for all that ask for about as many under this
     // number: in powers of two all together take at most four times the largest.
     uint64_t range_of(uint64_t bytes, int number);
+    // Gives back all that was allocated since `used` was so much.
+    void give_back(uint64_t used) {
+        used_ = used;
+        std::erase_if(ranges_, [used](const auto &range) { return range.second >= used; });
+    }
+    uint64_t used() const { return used_; }
     // Whether so many bytes from an offset on are allocated.
     bool has(uint64_t offset, uint64_t bytes) const { return offset <= used_ && bytes <= used_ - offset; }
     uint64_t address(int rank, uint64_t offset) const { return base_ + rank * stride + offset; }

@@ -132,6 +132,9 @@ int out_of_range(char **given) {
     for (const int64_t *shape : {none, long_a}) launch(shape, place, 1, 1);
     for (uint64_t offset : {place + 1024, most}) launch(a, offset, 1, 1);
     launch(a, place, INT32_MAX, 1);
+    uint64_t next = 0;
+    tell(pkc_mesh_allocate(mesh, 1, &next));
+    std::printf("%d\n", next == place + 4096);  // C has 14 rows of 256 bytes
     tell(pkc_mesh_allocate(mesh, most, &place));
     pkc_kernel_unload(kernel);
     pkc_mesh_close(mesh);

@@ -19,5 +19,6 @@ int grow_failing(char **given);
 // CALL FILE: makes a call of the loader in ways that are wrong, and prints what it says of each.
 int misuse(char **given);
 
-// FILE: of a kernel with a dimension N, launched with numbers, extents and places that are none; prints what the loader says.
+// FILE: of a kernel with a dimension N, launched with numbers, extents and places that are none; prints what the loader says, and
+// whether what is allocated behind the last launch is where that would have begun.
 int out_of_range(char **given);
