@@ -127,10 +127,14 @@ class Heap:
         self._driver.cuMemAddressFree(self.base, self.stride * self.ranks)
 
     def _drop(self, chunk: _Chunk) -> None:
-        for address in chunk.mapped:
-            self._driver.cuMemUnmap(address, chunk.size)
+        self._unmap(chunk, 0)
         if chunk.descriptor is not None:
             os.close(chunk.descriptor)
+
+    def _unmap(self, chunk: _Chunk, count: int) -> None:
+        """Unmap all but the first `count` ranks' memory."""
+        while len(chunk.mapped) > count:
+            self._driver.cuMemUnmap(chunk.mapped.pop(), chunk.size)
 
     def _gpus(self) -> Sequence[int]:
         return sorted(set(self.devices.values()))
@@ -145,29 +149,48 @@ class Heap:
         return properties
 
     def _grow(self, size: int) -> None:
-        chunk = _Chunk(self._offsets.size, size)
         try:
-            handles = self._create(size)
+            chunk = self._new_chunk(size)
         except PkcError:
             if self._group is not None:  # the others look for it when they share theirs
                 self.share()
                 for found in self._group.agree(_growth(size)):
                     close_all(found)
             raise
-        if self._group is not None:
-            chunk.descriptor = self._driver.cuMemExportToShareableHandle(handles[self._group.rank], self._fd, 0)
         self._chunks.append(chunk)
-        self._map(chunk, handles)
         self._offsets.extend(size)
 
+    def _new_chunk(self, size: int) -> _Chunk:
+        """Mapped at the end of the heap, or nothing is."""
+        chunk = _Chunk(self._offsets.size, size)
+        handles = self._create(size)
+        try:
+            self._map(chunk, handles)
+            if self._group is not None:
+                chunk.descriptor = self._driver.cuMemExportToShareableHandle(handles[self._group.rank], self._fd, 0)
+        except PkcError:
+            self._drop(chunk)
+            raise
+        finally:
+            self._release(handles)
+        return chunk
+
     def _map(self, chunk: _Chunk, handles: Mapping[int, Any]) -> None:
-        access = [self._access(device) for device in self._gpus()]
-        for rank, handle in sorted(handles.items()):
-            address = self.address(rank, chunk.start)
-            self._driver.cuMemMap(address, chunk.size, 0, handle, 0)
-            chunk.mapped.append(address)
-            self._driver.cuMemSetAccess(address, chunk.size, access, len(access))
-            # The mapping keeps the memory.
+        """Map the memory of these ranks, or of none."""
+        access, before = [self._access(device) for device in self._gpus()], len(chunk.mapped)
+        try:
+            for rank, handle in sorted(handles.items()):
+                address = self.address(rank, chunk.start)
+                self._driver.cuMemMap(address, chunk.size, 0, handle, 0)
+                chunk.mapped.append(address)
+                self._driver.cuMemSetAccess(address, chunk.size, access, len(access))
+        except PkcError:
+            self._unmap(chunk, before)  # a later call maps there again
+            raise
+
+    def _release(self, handles: Mapping[int, Any]) -> None:
+        """Mappings and descriptors keep the memory."""
+        for handle in handles.values():
             self._driver.cuMemRelease(handle)
 
     def _access(self, device: int) -> Any:
@@ -185,8 +208,7 @@ class Heap:
             try:
                 handles[rank] = self._driver.cuMemCreate(size, self._properties(device), 0)
             except DriverError as error:
-                for handle in handles.values():
-                    self._driver.cuMemRelease(handle)
+                self._release(handles)
                 if error.status != OUT_OF_MEMORY:
                     raise
                 raise self._no_room(device, size) from None
@@ -204,15 +226,18 @@ class Heap:
         """Map the memory of all other ranks, one rank for each process."""
         assert chunk.descriptor is not None
         given = group.agree(_growth(chunk.size), [chunk.descriptor])
+        handles: dict[int, Any] = {}
         try:
             without = [rank for rank, found in enumerate(given) if not found]
             if without:
                 raise PkcError(OtherRankFailed(NOWHERE, chunk.size // _MIB, without[0]))
-            others = {rank: found[0] for rank, found in enumerate(given) if rank != group.rank}
-            imported = self._driver.cuMemImportFromShareableHandle
-            self._map(chunk, {rank: imported(descriptor, self._fd) for rank, descriptor in others.items()})
+            for rank, found in enumerate(given):
+                if rank != group.rank:
+                    handles[rank] = self._driver.cuMemImportFromShareableHandle(found[0], self._fd)
+            self._map(chunk, handles)
             chunk.descriptor = None
         finally:
+            self._release(handles)
             for rank, found in enumerate(given):
                 if rank != group.rank or chunk.descriptor is None:
                     close_all(found)

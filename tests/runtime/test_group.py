@@ -8,6 +8,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,8 @@ def test_every_process_maps_the_memory_of_all() -> None:
         assert left == 0, "descriptors are closed"
 
 
-def _no_room(rank: int) -> Any:
-    api = Api(gpus=3, failing={"cuMemCreate": 2} if rank == 1 else {})
+def _no_room(rank: int, call: str) -> Any:
+    api = Api(gpus=3, failing={call: 2} if rank == 1 else {})
     mesh = Mesh.from_torchrun(driver=Driver(api))
     files = _open_files()
     try:
@@ -137,14 +138,42 @@ def _no_room(rank: int) -> Any:
     return None
 
 
-def test_one_rank_has_no_room() -> None:
-    texts = in_processes(_no_room, 3)
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("cuMemCreate", "error[PK823]: GPU 1 has no room for 64 MiB\n"),
+        ("cuMemMap", "error[PK822]: `cuMemMap` failed: "),
+    ],
+)
+def test_one_rank_has_no_room(call: str, says: str) -> None:
+    texts = in_processes(partial(_no_room, call=call), 3)
     expected = """\
 error[PK834]: the symmetric heap cannot grow by 64 MiB: rank 1 has no room
   = help: the output of its process says more"""
     assert texts[0] == texts[2] == (expected, {}, 1), "its own memory stays"
     assert texts[1][1:] == ({}, 0)
-    assert texts[1][0].startswith("error[PK823]: GPU 1 has no room for 64 MiB\n")
+    assert texts[1][0].startswith(says)
+
+
+def _not_mapped(rank: int) -> Any:
+    api = Api(gpus=3)
+    mesh = Mesh.from_torchrun(driver=Driver(api))
+    mesh.empty((1,), "f32")
+    if rank == 1:
+        api.failing["cuMemSetAccess"] = 1
+    try:
+        mesh.heap.share()
+    except PkcError as error:
+        return str(error), api.handles, api.mapped
+    return len(api.mapped)
+
+
+def test_memory_of_other_ranks_that_cannot_be_mapped() -> None:
+    first, (text, handles, mapped), last = in_processes(_not_mapped, 3)
+    assert first == last == 3
+    assert "`cuMemSetAccess` failed: CUDA_ERROR_INVALID_VALUE" in text
+    assert not handles
+    assert mapped == {SPAN + STRIDE: 1}, "its own"
 
 
 def _different(rank: int) -> Any:

@@ -262,6 +262,19 @@ error[PK823]: GPU 0 has no room for 256 MiB
     assert mesh.empty((64 << 20,), "f32").offset == 64 << 20
 
 
+@pytest.mark.parametrize("call", ["cuMemMap", "cuMemSetAccess"])
+def test_a_heap_that_could_not_grow_grows_later(call: str) -> None:
+    api = Api(gpus=2)
+    mesh = Mesh.single_process(driver=Driver(api))
+    api.failing[call] = 1
+    assert f"`{call}` failed: CUDA_ERROR_INVALID_VALUE" in shown(mesh.empty, (1,), "f32")
+    assert not api.handles
+    assert not api.mapped
+    del api.failing[call]
+    assert mesh.empty((1,), "f32").offset == 0
+    assert len(api.mapped) == 2
+
+
 def test_another_failure_is_not_taken_for_a_lack_of_room() -> None:
     mesh = Mesh.single_process(driver=Driver(Api(failing={"cuMemCreate": 801})))
     assert "`cuMemCreate` failed: CUDA_ERROR_NOT_SUPPORTED" in shown(mesh.empty, (1,), "f32")
