@@ -35,8 +35,9 @@ void add_block(State &state, const unsigned char *block) {
     auto [a, b, c, d, e, f, g, h] = state;
     for (int at = 0; at < 64; ++at) {
         const uint32_t chosen = (e & f) ^ (~e & g), majority = (a & b) ^ (a & c) ^ (b & c);
-        const uint32_t first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + chosen + kRounds[at] + words[at];
-        const uint32_t second = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + majority;
+        const uint32_t late = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
+        const uint32_t early = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
+        const uint32_t first = h + late + chosen + kRounds[at] + words[at], second = early + majority;
         h = g, g = f, f = e, e = d + first, d = c, c = b, b = a, a = first + second;
     }
     const State mixed = {a, b, c, d, e, f, g, h};

@@ -70,7 +70,11 @@ int misuse(char **given) {
     const int64_t shape[] = {40, 72};
     const pkc_number nameless = {nullptr, 1};
     const pkc_array arrays[] = {
-        {nullptr, shape, 2, 0, nullptr}, {"A", nullptr, 2, 0, nullptr}, {"A", shape, -1, 0, nullptr}, {"A", shape, 2, 0, nullptr}};
+        {nullptr, shape, 2, 0, nullptr},
+        {"A", nullptr, 2, 0, nullptr},
+        {"A", shape, -1, 0, nullptr},
+        {"A", shape, 2, 0, nullptr},
+    };
     pkc_mesh *mesh = opened(), *other = nullptr;
     pkc_kernel *kernel = nullptr;
     uint64_t found;
@@ -85,8 +89,9 @@ int misuse(char **given) {
         tell(pkc_mesh_allocate(nullptr, 1, &found));
         tell(pkc_mesh_allocate(mesh, 1, nullptr));
     } else if (call == "pkc_mesh_address") {
-        const uint64_t all[] = {pkc_mesh_address(nullptr, 0, 8), pkc_mesh_address(mesh, -1, 8), pkc_mesh_address(mesh, 3, 8)};
-        for (uint64_t address : all) std::printf("%llu\n", static_cast<unsigned long long>(address));
+        const uint64_t none = pkc_mesh_address(nullptr, 0, 8);
+        for (uint64_t address : {none, pkc_mesh_address(mesh, -1, 8), pkc_mesh_address(mesh, 3, 8)})
+            std::printf("%llu\n", static_cast<unsigned long long>(address));
     } else if (call == "pkc_mesh_synchronize") {
         tell(pkc_mesh_synchronize(nullptr, 1));
     } else if (call == "pkc_kernel_load") {

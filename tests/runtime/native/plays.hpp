@@ -12,13 +12,14 @@ int load(char **given);
 // many libraries stay loaded.
 int load_failing(char **given);
 
-// CALL N: allocates when that call fails, and twice more, each time so much that the heap grows; prints what the loader says
-// each time, and behind it how many handles are kept and how many ranges are mapped, the latter also for the closed mesh.
+// CALL N: allocates when that call fails, and twice more, each time so much that the heap grows; prints what the loader
+// says each time, and behind it how many handles are kept and how many ranges are mapped, the latter also for the closed
+// mesh.
 int grow_failing(char **given);
 
 // CALL FILE: makes a call of the loader in ways that are wrong, and prints what it says of each.
 int misuse(char **given);
 
-// FILE: of a kernel with a dimension N, launched with numbers, extents and places that are none; prints what the loader says, and
-// whether what is allocated behind the last launch is where that would have begun.
+// FILE: of a kernel with a dimension N, launched with numbers, extents and places that are none; prints what the loader
+// says, and whether what is allocated behind the last launch is where that would have begun.
 int out_of_range(char **given);
