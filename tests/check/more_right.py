@@ -447,4 +447,24 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: s
             Y[m] = G.at((rank + 1) % ranks)[m]
 """,
     ),
+    "a slot that each rank in turn stores to, untouched, when the reader lets it": Right(
+        (1, 2, 3),
+        """
+kernel k(X: f32[64].symmetric(), Y: f32[ranks, 64], G: f32[64].symmetric().scratch(), s: signal[ranks], f: signal[1]):
+    with role(communicator):
+        if rank > 0:
+            wait(f[0], 1)
+        store(G.at(0)[:], X[:])
+        signal(s.at(0)[rank], 1)
+    with role(consumer):
+        for q in range(ranks):
+            if rank == 0:
+                wait(s[q], 1)
+                Y[q, :] = G[:] * 1.0
+                if q + 1 < ranks:
+                    signal(f.at(q + 1)[0], 1)
+            else:
+                Y[q, :] = X[:]
+""",
+    ),
 }

@@ -475,3 +475,34 @@ pk.kernel @kept(%A: !pk.private<[M, 64], f32> {pk.name = "A"}, %Y: !pk.private<[
     }
   }
 }
+
+// -----
+
+// What a tile is stored to by TMA, behind waits of the role that stores it, follows the wait of the role that loads it.
+// CHECK-LABEL: pk.kernel @handed
+// CHECK: pk.wait %turn
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: pk.fence async_global
+// CHECK: pk.wait %entered
+// CHECK-NEXT: pk.fence acquire_sys
+pk.kernel @handed(%A: !pk.private<[64], f32> {pk.name = "A"}, %G: !pk.pgl<[64], f32, symmetric> {pk.name = "G"}, %turn: !pk.signal<[1]> {pk.name = "turn"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
+  %0 = pk.channel "A" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role loader {
+    pk.wait %turn[%zero] for %one : !pk.signal<[1]>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64xf32>>
+    %a = pk.load %A[%d : !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64], f32> -> !pk.tile<64xf32>
+    pk.commit %0, %a : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+  pk.role storer {
+    pk.wait %entered[%zero] for %one : !pk.signal<[1]>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.store %t, %G at %zero[%d : !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64xf32>, !pk.pgl<[64], f32, symmetric>
+    pk.release %0 : !pk.channel<!pk.tile<64xf32>>
+    pk.signal %turn at %zero[%zero] by %one : !pk.signal<[1]>
+    pk.signal %entered at %zero[%zero] by %one : !pk.signal<[1]>
+  }
+}

@@ -202,14 +202,14 @@ def _affected(op: Operation, seen: tuple[RoleOp, ...] = ()) -> Iterator[Operatio
         yield inner
         if not isinstance(inner, CommitOp):
             continue
-        consumes = (use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp))
+        consumes = [use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp)]
         for role in roles_around(consumes):
             if role in seen:
                 continue
-            first = role.body.block.first_op
-            assert first is not None
-            yield from first.walk()
-            yield from _affected(first, (*seen, role))
+            # What stands in front, its first waits among it, comes before the tile.
+            for consume in consumes:
+                if role.is_ancestor(consume):
+                    yield from _affected(consume, (*seen, role))
 
 
 def _later(op: Operation) -> Iterator[Operation]:
