@@ -3,24 +3,25 @@ multiples of 16 bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from xdsl.ir import Operation
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
-from pkc.dialect.coordinates import BlockOp, RankOp
+from pkc.dialect.coordinates import BlockOp, DimOp, RankOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
 from pkc.driver.lengths import Lengths
+from pkc.passes.analysis.dependence import sources
 
 
 def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: int) -> dict[str, int]:
     """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
-    multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
-    same of shards, if they are equal, and an access follows those of several dimensions or reads those of other ranks
-    that rows end with."""
+    multiples of 16 bytes, and that divides sizes at which blocks of rows begin, if they begin elsewhere. Of an array
+    that ends with shards there may be a copy with whole rows. By `every_shard`, the same of shards, if they are equal,
+    and an access follows those of several dimensions or reads those of other ranks that rows end with."""
     return lengths_of(kernels).divisors(dims, ranks)
 
 
@@ -38,7 +39,20 @@ def lengths_of(kernels: Iterable[Operation]) -> Lengths:
             last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
             if isinstance(last, str):
                 rows[last, shards, dtype_bytes(kind.element_type)] = None
+        rows |= dict.fromkeys(_begins(kernel))
     return Lengths(tuple(rows), tuple(sorted(crossed)), tuple(sorted(staged)))
+
+
+def _begins(kernel: KernelOp) -> Iterator[tuple[str, None, int]]:
+    """The sizes from which blocks of rows are counted, as `Lengths.rows` has them."""
+    for op in kernel.walk():
+        if not isinstance(op, LoadOp | StoreOp) or not op.indices:
+            continue
+        block, size = op.indices[-1].owner, dtype_bytes(array_type(op.array).element_type)
+        if not isinstance(block, BlockOp) or block.start is None:
+            continue
+        found = (value.owner for value in sources([block.start]))
+        yield from ((op.dim.data, None, size) for op in found if isinstance(op, DimOp))
 
 
 def _crossed(kernel: KernelOp) -> set[str]:

@@ -92,6 +92,7 @@ from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.pad_axes import PadAxes
 from pkc.passes.tile.part_axes import PartAxes
+from pkc.passes.tile.shift_blocks import ShiftBlocks
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_blocks import SplitBlocks
@@ -106,6 +107,7 @@ from pkc.targets import DEFAULT
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
     Cse(),  # equal blocks become one value, by which the patterns after it know them
+    ShiftBlocks(),  # as the frontend spells them; before all that asks what moves by tables
     UnrollPhases(),  # before all that asks for the phases of a kernel
     GuardTasks(),  # what stood in loops is in front of it
     WrapStatements(),  # equal values are one; all that follows knows of tasks alone

@@ -118,6 +118,18 @@ kernel k(X: f32[M, N], S: bf16[N].replicate()):
             " up in order: `deterministic=False` adds them where they live",
         ),
     ],
+    "pk-shift-blocks": [
+        (
+            """
+kernel k(X: bf16[M, 64], Y: bf16[M, 64]):
+    for m in tasks(blocks(M, 16)):
+        Y[m, :] = X[m - 1, :]
+""",
+            "",
+            3,
+            "pk.positions: what is added to these positions may be negative: they go by a table",
+        ),
+    ],
     "pk-coarsen-tasks": [
         (
             """

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
-from pkc.dialect.coordinates import BlockOp, BlockPositionOp
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, DimOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType
 
 
-def multiple_of(value: SSAValue) -> int:
-    """A number that divides `value` whenever it runs; 0 divides 0 alone, and 1 everything."""
+def multiple_of(value: SSAValue, of_size: Callable[[str], int] = lambda _: 1) -> int:
+    """A number that divides `value` whenever it runs; 0 divides 0 alone, and 1 everything. `of_size` says it of the
+    sizes of dimensions."""
     known = constant_of(value)
     if known is not None:
         return abs(known)
@@ -25,11 +26,13 @@ def multiple_of(value: SSAValue) -> int:
         return 1
     match op:
         case arith.AddiOp() | arith.SubiOp() | arith.MinSIOp() | arith.MaxSIOp():
-            return math.gcd(multiple_of(op.lhs), multiple_of(op.rhs))
+            return math.gcd(multiple_of(op.lhs, of_size), multiple_of(op.rhs, of_size))
         case arith.MuliOp():
-            return multiple_of(op.lhs) * multiple_of(op.rhs)
+            return multiple_of(op.lhs, of_size) * multiple_of(op.rhs, of_size)
         case BlockPositionOp() if isinstance(op.block.owner, BlockOp):
-            return position_multiple(op.block.owner)
+            return position_multiple(op.block.owner, of_size)
+        case DimOp():
+            return of_size(op.dim.data)
         case _:
             return 1
 
@@ -49,9 +52,9 @@ def cut_blocks(op: LoadOp | StoreOp | AddToArrayOp, but: Sequence[int] = ()) -> 
     return [block for block in kept if isinstance(block, BlockOp) and not ends_with_whole_block(block)]
 
 
-def position_multiple(block: BlockOp) -> int:
+def position_multiple(block: BlockOp, of_size: Callable[[str], int] = lambda _: 1) -> int:
     """A number that divides the position of a block that counts from the beginning of its dimension or of its list."""
     if block.in_shard:
         return 1
-    begins = multiple_of(block.start) if block.start is not None else 0
-    return math.gcd(block_type(block.result).extent * multiple_of(block.index), begins)
+    begins = multiple_of(block.start, of_size) if block.start is not None else 0
+    return math.gcd(block_type(block.result).extent * multiple_of(block.index, of_size), begins)

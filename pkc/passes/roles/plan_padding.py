@@ -13,10 +13,11 @@ from pkc.dialect.coordinates import BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, block_type, tile_type
 from pkc.dialect.transfers import UNREAD
-from pkc.dialect.types import BlockType, PGLType
+from pkc.dialect.types import BlockType, Dim, PGLType
 from pkc.passes.analysis.multiples import ends_with_whole_block
+from pkc.passes.analysis.polynomials import Polynomial, polynomial
 from pkc.passes.kernel_pass import KernelPass
 
 _STORES = (StoreOp, StoreAddOp, AtomicAddOp, AccumulateOp)
@@ -99,10 +100,27 @@ class _Padding:
             return self._is_left_out(op, axis)
         if isinstance(op, _SCATTERS):
             return op.operands[operand] is op.tile and self._is_dropped(op, axis)
-        if isinstance(op, ClipOp) and op.block is self._block and op.axis.value.data == axis:
+        if isinstance(op, ClipOp) and self._ends_there(op.block) and op.axis.value.data == axis:
             return True
         found = _goes_to(op, operand, axis)
         return found is not None and all(self.is_unread(value, there) for value, there in found)
+
+    def _ends_there(self, other: SSAValue) -> bool:
+        """Whether what lies past the end of the block also lies past the end of another one, of as many positions of
+        which some more are there; or past the end of the array, where TMA gives zeros."""
+        if other is self._block:
+            return True
+        one, two = self._block.owner, other.owner
+        if not isinstance(one, BlockOp) or not isinstance(two, BlockOp) or one.in_shard or two.in_shard:
+            return False
+        kind = block_type(one.result)
+        if one.index is not two.index or kind.extent != block_type(two.result).extent:
+            return False
+        by, ends = _begin(one) - _begin(two), _ends(two)
+        return all(
+            (end - _length(kind.of)).is_zero or any((end - by - other_end).is_zero for other_end in ends)
+            for end in _ends(one)
+        )
 
     def _is_whole_at(self, op: Operation) -> bool:
         """Whether an operation stands in a branch that is taken only where the block is whole."""
@@ -117,23 +135,55 @@ class _Padding:
         op = condition.owner
         if isinstance(op, arith.AndIOp):
             return self._needs_whole(op.lhs) or self._needs_whole(op.rhs)
-        return isinstance(op, IsWholeOp) and op.block is self._block
+        return isinstance(op, IsWholeOp) and self._ends_there(op.block)
 
     def _is_left_out(self, op: StoreOp | StoreAddOp | AtomicAddOp | AccumulateOp, axis: int) -> bool:
         """Whether a store leaves out what its tile has past the end of the block."""
-        return [index for index in op.indices if isinstance(index.type, BlockType)][axis] is self._block
+        return self._ends_there([index for index in op.indices if isinstance(index.type, BlockType)][axis])
 
     def _is_dropped(self, op: _SCATTERS, axis: int) -> bool:
         """The same of what goes where tables say: past the end these name nothing, or a block that goes along ends."""
         along = [(place, at.index(axis)) for place, at in zip(op.places, op.axes_of_places, strict=True) if axis in at]
-        return any(place is self._block or self._is_negative(place, at) for place, at in along)
+        return any(self._ends_there(place) or self._is_negative(place, at) for place, at in along)
 
     def _is_negative(self, table: SSAValue, axis: int) -> bool:
         clip = table.owner
         if not isinstance(clip, ClipOp):
             return False
-        found = clip.block is self._block and clip.axis.value.data == axis and clip.constant < 0
+        found = self._ends_there(clip.block) and clip.axis.value.data == axis and clip.constant < 0
         return found or self._is_negative(clip.tile, axis)
+
+
+def _begin(block: BlockOp) -> Polynomial:
+    """Where the list of a block begins."""
+    return Polynomial.constant(0) if block.start is None else _number(block.start)
+
+
+def _ends(block: BlockOp) -> list[Polynomial]:
+    """Numbers of which the least is where the list of a block ends."""
+    return [_length(block_type(block.result).of)] if block.stop is None else list(map(_number, _least(block.stop)))
+
+
+def _least(value: SSAValue) -> list[SSAValue]:
+    op = value.owner
+    return [*_least(op.lhs), *_least(op.rhs)] if isinstance(op, arith.MinSIOp) else [value]
+
+
+def _length(dim: Dim) -> Polynomial:
+    return Polynomial.constant(dim) if isinstance(dim, int) else Polynomial.of(dim)
+
+
+def _number(value: SSAValue) -> Polynomial:
+    """An integer; what is no sum or product stands for itself."""
+    op = value.owner
+    match op:
+        case arith.AddiOp():
+            return _number(op.lhs) + _number(op.rhs)
+        case arith.MuliOp():
+            return _number(op.lhs) * _number(op.rhs)
+        case _:
+            found = polynomial(value)
+            return Polynomial.of(f"value {id(value)}") if found is None else found
 
 
 def _goes_to(op: Operation, operand: int, axis: int) -> list[tuple[SSAValue, int]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -244,7 +245,7 @@ def _begins_aligned(op: LoadOp | StoreOp | AddToArrayOp) -> bool:
     of_shard = isinstance(array, PGLType) and array.shard_dim == len(array.dimensions) - 1
     kind = block_type(block.result)
     if not block.in_shard:
-        begins = position_multiple(block)
+        begins = position_multiple(block, partial(_size_multiple, op))
     else:
         begins = kind.extent if of_shard else math.gcd(kind.extent, _divisor(op, every_shard(kind.of)) or 1)
     return begins * dtype_bytes(array.element_type) % _GRANULE == 0
@@ -286,6 +287,13 @@ def _divisor(op: Operation, length: str) -> int | None:
     divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
     known = divisors.data.get(length) if isinstance(divisors, DictionaryAttr) else None
     return known.value.data if isinstance(known, IntegerAttr) else None
+
+
+def _size_multiple(op: LoadOp | StoreOp | AddToArrayOp, dim: str) -> int:
+    """What a size at whose multiples blocks of rows begin is surely a multiple of; one of which the launch says nothing
+    is taken to suit TMA."""
+    known = _divisor(op, dim)
+    return known if known is not None else _GRANULE // dtype_bytes(array_type(op.array).element_type)
 
 
 def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:

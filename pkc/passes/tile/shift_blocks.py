@@ -1,0 +1,189 @@
+"""The pass `pk-shift-blocks`: positions of a block and a number more are a block of another list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.arrays import array_type, is_pgl
+from pkc.dialect.attributes import Predicate
+from pkc.dialect.by_table import GatherOp, ScatterStoreOp
+from pkc.dialect.coordinates import BlockOp, DimOp
+from pkc.dialect.elementwise import AddOp, CompareOp, SelectOp, SubOp
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import ClipOp, FullOp, PositionsOp, SplatOp, block_type, tile_type
+from pkc.dialect.types import BlockType, Dim, Layout
+from pkc.passes.integers import Integers
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import can_copy
+from pkc.remarks import missed
+
+
+class ShiftBlocks(KernelPass):
+    """Read and write at `A[m, k + s]` as at a block: what the positions of a block, each `s` more, name lies side by
+    side. So it moves as other tiles do, and not row by row or element by element.
+
+    `s` is a sum of constants, sizes and other integers, of which none is negative for all that is known, and the table
+    names nothing past the end of the array or of the block, as the frontend writes it.
+
+    Before:
+
+        %p = pk.positions %n : !pk.block<N by 128> -> !pk.tile<128xi32>
+        %q = pk.add %p, %s : !pk.tile<128xi32>                                // s = splat of N
+        %inside = pk.compare lt, %q, %length : ...                            // of L
+        %t = pk.select %inside, %q, %none : ...                               // -1
+        %rows = pk.clip %t axis 0 to %n fill -1 : ...
+        %w = pk.gather %W rows %rows dim 1 axes [0, 1][%k : ...] : ...
+
+    After:
+
+        %end = min(N + N, L)
+        %shifted = pk.block[%j] from %N to %end : !pk.block<L by 128>
+        %w = pk.load %W[%k, %shifted : ...] : ...
+    """
+
+    name = "pk-shift-blocks"
+
+    def run(self, kernel: KernelOp) -> None:
+        for op in list(kernel.walk()):
+            if isinstance(op, GatherOp | ScatterStoreOp):
+                _replace(op)
+
+
+@dataclass(frozen=True)
+class _Shift:
+    """Positions of a block, and the numbers that are added to each."""
+
+    block: BlockOp
+    terms: tuple[SSAValue | int, ...]
+
+
+def _replace(op: GatherOp | ScatterStoreOp) -> None:
+    """Make a load or a store of it, if all its tables are shifted blocks, in the order of its axes."""
+    axes = op.axes.get_values() if op.axes is not None else range(tile_type(_tile(op)).rank)
+    if list(axes) != list(range(len(axes))) or is_pgl(op.array, Layout.Shard) or op.names_ranks:
+        return
+    dims = array_type(op.array).dimensions
+    shifts = [_shift(place, dim) if place in op.tables else place for place, dim in zip(op.places, dims, strict=True)]
+    if any(shift is None for shift in shifts):
+        return
+    places = [
+        _block(shift, dim, op) if isinstance(shift, _Shift) else place
+        for shift, place, dim in zip(shifts, op.places, dims, strict=True)
+    ]
+    other = LoadOp(op.array, places) if isinstance(op, GatherOp) else StoreOp(op.tile, op.array, places, op.rank)
+    other.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(other, op)
+    if isinstance(other, LoadOp):
+        other.result.name_hint = op.results[0].name_hint
+        op.results[0].replace_all_uses_with(other.result)
+    op.detach()
+    op.erase()
+
+
+def _tile(op: GatherOp | ScatterStoreOp) -> SSAValue:
+    return op.result if isinstance(op, GatherOp) else op.tile
+
+
+def _shift(table: SSAValue, dim: Dim) -> _Shift | None:
+    """The block that a table has the positions of, each some more, if it names nothing past the ends."""
+    clip = table.owner
+    if not isinstance(clip, ClipOp) or clip.constant != -1 or clip.axis.value.data != 0:
+        return None
+    select = clip.tile.owner
+    if not isinstance(select, SelectOp) or not _is_full(select.rhs, -1):
+        return None
+    if not _is_below(select.condition, select.lhs, dim):
+        return None
+    terms: list[SSAValue | int] = []
+    positions = _positions(select.lhs, terms)
+    if positions is None or positions.block is not clip.block or positions.zigzag:
+        return None
+    block = positions.block.owner
+    if not isinstance(block, BlockOp) or block.in_shard or block.sharded is not None:
+        return None
+    if not all(map(_is_not_negative, terms)):
+        missed(ShiftBlocks.name, positions, "what is added to these positions may be negative: they go by a table")
+        return None
+    return _Shift(block, tuple(terms))
+
+
+def _is_full(tile: SSAValue, number: int) -> bool:
+    return isinstance(tile.owner, FullOp) and tile.owner.constant == number
+
+
+def _is_below(condition: SSAValue, numbers: SSAValue, dim: Dim) -> bool:
+    """Whether a condition holds where numbers are less than a dimension."""
+    op = condition.owner
+    if not isinstance(op, CompareOp) or op.predicate.data is not Predicate.Lt or op.lhs is not numbers:
+        return False
+    if isinstance(dim, int):
+        return _is_full(op.rhs, dim)
+    length = op.rhs.owner.scalar.owner if isinstance(op.rhs.owner, SplatOp) else None
+    return isinstance(length, DimOp) and length.dim.data == dim
+
+
+def _positions(tile: SSAValue, terms: list[SSAValue | int]) -> PositionsOp | None:
+    """The positions of a block to which `terms` are added in a tile. Whether they are taken away instead is not told
+    apart from a negative number."""
+    op = tile.owner
+    if isinstance(op, PositionsOp):
+        return op
+    if not isinstance(op, AddOp | SubOp):
+        return None
+    found = _positions(op.lhs, terms)
+    by = op.lhs if found is None else op.rhs
+    if found is None and isinstance(op, AddOp):
+        found = _positions(op.rhs, terms)
+    if isinstance(op, SubOp):
+        terms.append(-1)
+    elif isinstance(by.owner, FullOp):
+        terms.append(int(by.owner.constant))
+    elif isinstance(by.owner, SplatOp) and isinstance(by.owner.scalar.type, IndexType):
+        terms.append(by.owner.scalar)
+    else:
+        return None
+    return found
+
+
+def _is_not_negative(term: SSAValue | int) -> bool:
+    if isinstance(term, int):
+        return term >= 0
+    op = term.owner
+    if isinstance(op, DimOp) or (isinstance(op, Block) and isinstance(op.parent_op(), TasksOp)):
+        return True
+    if isinstance(op, arith.MuliOp | arith.AddiOp):
+        return _is_not_negative(op.lhs) and _is_not_negative(op.rhs)
+    if isinstance(op, Block):
+        loop = op.parent_op()
+        return isinstance(loop, scf.ForOp) and term is op.args[0] and _is_not_negative(loop.lb)
+    known = constant_of(term)
+    return known is not None and known >= 0
+
+
+def _block(shift: _Shift, dim: Dim, op: Operation) -> SSAValue:
+    """The shifted block, which ends where the block does, or the dimension: behind the block, or in front of `op` if it
+    depends on more than sizes."""
+    block, known = shift.block, block_type(shift.block.result)
+    anchor = block.next_op if can_copy([term for term in shift.terms if not isinstance(term, int)], []) else op
+    assert anchor is not None
+    numbers = Integers(anchor)
+
+    def number(term: SSAValue | int) -> SSAValue:
+        if isinstance(term, int):
+            return numbers.number(term)
+        return term if anchor is op else numbers.copied(term, {})
+
+    by = number(shift.terms[0]) if shift.terms else numbers.number(0)
+    for term in shift.terms[1:]:
+        by = numbers.plus(by, number(term))
+    start = by if block.start is None else numbers.plus(block.start, by)
+    stop = numbers.length(known.of) if block.stop is None else block.stop
+    end = numbers.least(numbers.plus(stop, by), numbers.length(dim))
+    return numbers.made(BlockOp(block.index, BlockType(dim, known.extent), start=start, stop=end))
