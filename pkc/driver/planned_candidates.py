@@ -32,6 +32,7 @@ from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
 from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.order_scatters import OrderScatters
+from pkc.passes.tile.shift_blocks import ShiftBlocks
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.unroll_phases import UnrollPhases
@@ -217,6 +218,7 @@ def _reasons(error: PkcError) -> list[str]:
 
 
 _PLANS = (
+    ShiftBlocks(),
     UnrollPhases(),
     GuardTasks(),
     WrapStatements(),

@@ -1,5 +1,5 @@
 // Positions of a block and a number more are a block of another list.
-// RUN: pkc-opt %s -p pk-shift-blocks,pk-dce --split-input-file --verify-diagnostics | filecheck %s
+// RUN: pkc-opt %s -p pk-shift-blocks --split-input-file --verify-diagnostics | filecheck %s
 
 // What sizes alone decide stands behind the block.
 // CHECK-LABEL: pk.kernel @columns

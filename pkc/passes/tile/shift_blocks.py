@@ -18,6 +18,7 @@ from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import ClipOp, FullOp, PositionsOp, SplatOp, block_type, tile_type
 from pkc.dialect.types import BlockType, Dim, Layout
+from pkc.passes.dce import drop_dead
 from pkc.passes.integers import Integers
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import can_copy
@@ -50,9 +51,9 @@ class ShiftBlocks(KernelPass):
     name = "pk-shift-blocks"
 
     def run(self, kernel: KernelOp) -> None:
-        for op in list(kernel.walk()):
-            if isinstance(op, GatherOp | ScatterStoreOp):
-                _replace(op)
+        replaced = [_replace(op) for op in list(kernel.walk()) if isinstance(op, GatherOp | ScatterStoreOp)]
+        if any(replaced):
+            drop_dead(kernel.body)  # the tables: estimates count what threads compute
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,15 @@ class _Shift:
     terms: tuple[SSAValue | int, ...]
 
 
-def _replace(op: GatherOp | ScatterStoreOp) -> None:
-    """Make a load or a store of it, if all its tables are shifted blocks, in the order of its axes."""
+def _replace(op: GatherOp | ScatterStoreOp) -> bool:
+    """Make a load or a store of it, if all its tables are shifted blocks, in the order of its axes. Whether it is one."""
     axes = op.axes.get_values() if op.axes is not None else range(tile_type(_tile(op)).rank)
     if list(axes) != list(range(len(axes))) or is_pgl(op.array, Layout.Shard) or op.names_ranks:
-        return
+        return False
     dims = array_type(op.array).dimensions
     shifts = [_shift(place, dim) if place in op.tables else place for place, dim in zip(op.places, dims, strict=True)]
     if any(shift is None for shift in shifts):
-        return
+        return False
     places = [
         _block(shift, dim, op) if isinstance(shift, _Shift) else place
         for shift, place, dim in zip(shifts, op.places, dims, strict=True)
@@ -85,6 +86,7 @@ def _replace(op: GatherOp | ScatterStoreOp) -> None:
         op.results[0].replace_all_uses_with(other.result)
     op.detach()
     op.erase()
+    return True
 
 
 def _tile(op: GatherOp | ScatterStoreOp) -> SSAValue:
