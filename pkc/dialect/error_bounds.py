@@ -18,7 +18,7 @@ from xdsl.ir import Attribute
 from pkc.dialect import ranges, tile
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, NORMAL, UNIT, Values, int_to_float, round_to
-from pkc.dialect.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
+from pkc.dialect.ranges import FILLER, LARGEST, MOST, Bounded, Corners, Ends, Error
 from pkc.dialect.types import FLOATS, INTEGERS, f32, i1
 
 Rule: TypeAlias = Callable[..., Error]
@@ -201,11 +201,11 @@ def quotient(ulps: int) -> Bound:
     return by_rule(rule, corners)
 
 
-added = by_rule(_sum_rule, ranges.rising(np.add, ranges.nearest))
+added = by_rule(_sum_rule, ranges.rising(np.add, ranges.nearest), FILLER)
 """The sum of two f32."""
 
-DIFFERENCE = by_rule(_sum_rule, ranges.difference)
-PRODUCT = by_rule(_product_rule, ranges.product)
+DIFFERENCE = by_rule(_sum_rule, ranges.difference, FILLER)
+PRODUCT = by_rule(_product_rule, ranges.product, FILLER)
 
 
 def greatest(function: Callable[..., Values]) -> Bound:

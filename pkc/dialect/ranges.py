@@ -35,6 +35,10 @@ INTEGER_RANGES: dict[Attribute, range] = {i32: I32, i8: range(-128, 128)}
 
 MOST = LARGEST[f32]
 
+FILLER = 2.0**50
+"""From where on a number stands for what is left out, as -1e30 in a mask or where a maximum begins: it is not known by
+its digits, but it has to cancel exactly."""
+
 
 class Chain(NamedTuple):
     """What a probable error of a sum that may be added to consists of (`probable_bounds.py`): the greatest errors of
@@ -113,6 +117,9 @@ def enclosed(value: Values, found: Ends, sure: Values, unknown: Values) -> Bound
     numbers = np.isfinite(low) & np.isfinite(high)
     middle = np.where(np.isfinite(value), np.clip(value, low, high), low)
     error = np.where(numbers, np.maximum(high - middle, middle - low), np.inf)
+    # An f64 of the error may have cut off what the ends lie further out.
+    cut = numbers & ((middle + error < high) | (middle - error > low))
+    error = np.where(cut, error + np.spacing(np.abs(middle) + error), error)
     up, down = (high == np.inf) & (low > 0), (low == -np.inf) & (high < 0)
     error = np.where(up, np.where(np.isinf(low), 0.0, low), error)
     error = np.where(down, np.where(np.isinf(high), 0.0, -high), error)
@@ -199,7 +206,13 @@ def difference(a: Ends, b: Ends) -> Ends:
 
 
 def product(a: Ends, b: Ends) -> Ends:
-    return nearest(_outermost(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high))
+    found = _outermost(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high)
+    # What is added to a product may get it before it is rounded: both are between the numbers of f32 around it.
+    low, high = (end.astype(np.float32) for end in nearest(found))
+    below, above = np.nextafter(low, np.float32(-np.inf)), np.nextafter(high, np.float32(np.inf))
+    low = np.where((found.low < low) & np.isfinite(low), below, low)
+    high = np.where((found.high > high) & np.isfinite(high), above, high)
+    return Ends(low.astype(np.float64), high.astype(np.float64))
 
 
 def quotient(a: Ends, b: Ends, unit: float, step: float) -> Ends:

@@ -26,8 +26,8 @@ def greatest_of_row(reduce: Callable[..., Values]) -> Bound:
     """The bound of the greatest, or least, of a row: `reduce` along an axis."""
 
     def bound(value: Values, a: Bounded) -> Bounded:
-        if a.ordinary:
-            return Bounded(value, None if a.error is None else a.error.max(axis=-1), True)
+        if a.ordinary and a.error is None:
+            return Bounded(value, None, True)
         low, high = ranges.ends(a)
         return _of_rows(value, a, Ends(reduce(low, axis=-1), reduce(high, axis=-1)))
 

@@ -18,8 +18,8 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from pkc.diagnostics import PkcError, listing, near
-from pkc.dialect.numeric import FORMATS, Values, numpy_dtype
-from pkc.dialect.ranges import LARGEST
+from pkc.dialect.numeric import FORMATS, UNIT, Values, numpy_dtype
+from pkc.dialect.ranges import FILLER, LARGEST
 from pkc.dialect.types import FLOATS
 from pkc.driver import reference_errors as errors
 from pkc.frontend.construct import shorten
@@ -35,7 +35,7 @@ _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _KNOWN = "arrays, scalars, constants, dimensions and `ranks` by name, and numpy as `np`"
 
 SLACK = 2.0**-40
-"""How far off a reference in float64 may be itself, against the largest element of an array."""
+"""How far off a reference in float64 may be itself, against the largest element of an array that is no filler."""
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,8 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected, 
             errors.WrongReference(reference.span, reference.name, given, f"it has the shape {_shape(shape)}")
         )
     numbers = np.isfinite(value)
-    largest = np.abs(value[numbers]).max(initial=0.0) if value.dtype.kind != "b" else 1.0
     known = np.isfinite(expected.value)
-    bound = np.where(known, expected.bound, 0.0) * (1 + SLACK) + SLACK * largest
+    bound = np.where(known, expected.bound, 0.0) * (1 + SLACK) + _room(value)
     # At an infinity a bound says how large a number may stand there.
     infinite = np.where(value == expected.value, expected.bound, 0.0)
     value = np.where(expected.written, value.astype(np.float64), expected.value)
@@ -206,6 +205,15 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected, 
             near_largest = known & numbers & outside & (np.abs(value) > largest_of)
             value = np.where(near_largest, value.astype(numpy_dtype(element)).astype(np.float64), value)
     return Expected(value, np.where(numbers, bound, infinite), expected.written)
+
+
+def _room(value: Values) -> Values:
+    """How far off each element of a reference may be by its own rounding. A filler that is left in the result, such as
+    -1e30, is one that the kernel has rounded to an f32, and says nothing of how large the others are."""
+    size = np.abs(value.astype(np.float64))
+    filler = np.isfinite(size) & (size >= FILLER)
+    largest = size[np.isfinite(size) & ~filler].max(initial=0.0)
+    return np.where(filler, size * (UNIT + SLACK), SLACK * largest)
 
 
 def _shape(shape: Collection[int]) -> str:

@@ -42,7 +42,7 @@ from pkc.location import Span
 
 OpT = TypeVar("OpT", bound=Operation)
 
-F32_MAX = (2 - 2**-23) * 2.0**127
+F32_OVERFLOW = (2 - 2**-24) * 2.0**127
 
 MAX_ERRORS = 20
 """After so many errors in one kernel, building it stops."""
@@ -208,7 +208,7 @@ def _check_fits(value: float, dtype: Attribute, span: Span) -> None:
     """That a constant can be an element of type `dtype`."""
     if dtype == i32 and not -(2**31) <= value < 2**31:
         raise PkcError(NumberTooLarge(span, f"an i32 is from {-(2**31)} to {2**31 - 1}"))
-    if dtype == f32 and abs(value) > F32_MAX and not math.isinf(value):
+    if dtype == f32 and abs(value) >= F32_OVERFLOW and not math.isinf(value):
         raise PkcError(NumberTooLarge(span, "an f32 is at most 3.4028e38; write `inf` for infinity"))
 
 

@@ -33,7 +33,7 @@ from pkc.dialect.numeric import (
     wrap_i32,
 )
 from pkc.dialect.pk import TILE
-from pkc.dialect.ranges import Bounded, Error, within
+from pkc.dialect.ranges import FILLER, Bounded, Error, within
 from pkc.dialect.types import FLOATS, INTEGERS, TileType, f32, i1
 
 Real: TypeAlias = type[np.floating[Any]]
@@ -75,8 +75,9 @@ def probable(op: Operation) -> Callable[..., Bounded]:
 
 def as_written(op: Operation) -> Callable[..., Bounded]:
     """As `bounded`, but a constant may be the number that the author wrote: one that an f32 has rounded, such as 0.9,
-    is half a step off. A constant of few bits is the number itself."""
-    if not isinstance(op, tile.FullOp) or not _is_float(op):
+    is half a step off. A constant of few bits is the number itself, and one as large as a filler stands for the same in
+    both."""
+    if not isinstance(op, tile.FullOp) or not _is_float(op) or abs(op.constant) >= FILLER:
         return bounded(op)
     made = bounded(op)()
     fraction, _ = np.frexp(np.float32(op.constant))

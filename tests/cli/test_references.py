@@ -137,6 +137,27 @@ def test_a_program_names_its_reference(folder: Path, capsys: pytest.CaptureFixtu
     assert last(capsys) == "WRONG: Y outside the bound of thrice"
 
 
+def test_a_mask_by_a_large_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An f32 rounds -1e30; where it masks, the reference is compared as closely as without it."""
+    (folder / "masked.pk").write_text(
+        "kernel masked(X: f32[M, N], Y: f32[M], Z: f32[M, N]):\n"
+        "    for m in tasks(blocks(M, 16)):\n"
+        "        top = full(f32, -1e30, m); total = zeros(f32, m)\n"
+        "        for n in blocks(N, 16):\n"
+        "            x = where(positions(m) <= positions(n), X[m, n], -1e30)\n"
+        "            new = max(top, rowmax(x))\n"
+        "            total = total * exp(top - new) + rowsum(exp(x - new)); top = new\n"
+        "            Z[m, n] = x\n"
+        "        Y[m] = total\n"
+    )
+    arguments = ["run", "masked.pk", "--ranks", "1", "--set", "M=40,N=40", "--reference"]
+    x = "np.where(np.arange(M)[:, None] <= np.arange(N), X{}, -1e30)"
+    softmax = "(lambda x: np.exp(x - x.max(-1, keepdims=True)).sum(-1))({})"
+    assert main([*arguments, f"Y = {softmax.format(x.format(''))}", "--reference", f"Z = {x.format('')}"]) == 0
+    assert main([*arguments, f"Y = {softmax.format(x.format(''))} * 1.001"]) == 1
+    assert main([*arguments, f"Z = {x.format(' + 1e-9')}"]) == 1
+
+
 def test_constants_as_they_are_written(folder: Path) -> None:
     """The kernel has 0.9 as an f32, up to half a step off, and rounds the product. Of 0.75 an f32 rounds nothing."""
     (folder / "decay.pk").write_text(

@@ -283,6 +283,55 @@ def test_a_wrong_program_is_wrong(name):
     assert not compare(outputs, reference(right, ranks=3, dims={"M": 150}, inputs=inputs))[0].ok
 
 
+SOFTMAX = """\
+kernel k(X: f32[M, N], Y: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        top = full(f32, {filler}, m); total = zeros(f32, m)
+        for n in blocks(N, 16):
+            x = {x}
+            new = max(top, rowmax(x))
+            total = total * exp(top - new) + rowsum(exp(x - new))
+            top = new
+        Y[m] = total
+"""
+WHOLE_ROWS = """\
+kernel k(X: f32[M, 32], Y: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        x = where(X[m] > 0.5, X[m], -1e30) * 0.3
+        Y[m] = rowsum(exp(x - rowmax(x)))
+"""
+MASKED = {
+    "whole rows": (WHOLE_ROWS, {"M": 40}),
+    **{
+        name: (SOFTMAX.format(filler=filler, x=x), {"M": 40, "N": 60})
+        for name, (filler, x) in {
+            "added": ("-1e30", "X[m, n] * 0.3 + where(positions(m) <= positions(n), 0.0, -1e30)"),
+            "before a scale": ("-1e30", "where(positions(m) <= positions(n), X[m, n] * 0.3, -1e30) * 0.125"),
+            "the least number": ("-3.4028235e38", "where(positions(m) <= positions(n), X[m, n] * 0.3, -1e30)"),
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_what_is_masked_by_a_large_number_leaves_no_error(name):
+    """The first blocks of a row may be masked altogether: their fillers cancel exactly, as they do in f32."""
+    text, dims = MASKED[name]
+    module = build_module(parse_text(Source("k.pk", text).remember()))
+    checked(module, 1, **dims)
+    inputs = draw_inputs(module, ranks=1, dims=dims, seed=0)
+    assert reference(module, ranks=1, dims=dims, inputs=inputs)["Y"].bound.max() < 1e-3
+
+
+def test_a_sum_of_fillers_is_that_of_the_program():
+    sums = binary(elementwise.AddOp, about([-1e30, 3.0], [0.0, 0.1]), about([3.0, 1e30], [0.1, 0.0]))
+    assert shown(sums) == ([np.float32(-1e30), np.float32(1e30)], [0.0, 0.0])
+    # A product may be added before it is rounded, so that its rounding counts, if there is one.
+    exact, inexact = known(*np.float64(np.float32([-1e30, -1e30]))), known(0.125, np.float64(np.float32(0.3)))
+    error = bounded(elementwise.MulOp(of(f32, (2,)), of(f32, (2,))), Bounded(exact.value, np.zeros(2)), inexact).error
+    assert error[0] == 0 and 0 < error[1] < 1e23
+
+
 # What is open
 
 
