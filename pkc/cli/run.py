@@ -99,11 +99,14 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     click.echo(f"{name} on {ranks} {where}{chosen}, seed {seed}")
     click.echo(results.comparison_table(expected, compared))
     save_outputs(kernel, request.outputs, everything[0])
-    for warning in [*results.unwritten(expected), *results.improbable(compared)]:
+    doubtful = results.doubtful(expected, compared)
+    for warning in [*results.unwritten(expected), *results.improbable(compared), *doubtful]:
         click.echo(warning)
     for other, items in others:
         click.echo(f"against {other}:")
         click.echo(results.short_table(expected, items))
+        for warning in results.doubtful(expected, items):
+            click.echo(warning)
     click.echo(results.verdict(compared, others))
     return all(item.ok for item in [*compared, *(item for _, items in others for item in items)])
 
@@ -111,7 +114,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
 def _worst(everything: Sequence[Mapping[str, Any]], expected: Mapping[str, Expected]) -> list[Comparison]:
     """How the outputs compare with what is expected; of several copies of an array, that which fits least."""
     found = zip(*(compare(outputs, expected) for outputs in everything), strict=True)
-    return [max(copies, key=lambda item: (not item.ok, item.worst_ratio)) for copies in found]
+    return [max(copies, key=lambda item: (bool(item.problem), item.doubted, item.worst_ratio)) for copies in found]
 
 
 def _on_gpus(

@@ -43,6 +43,18 @@ def _compare_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     return ~(disjoint | (_sure(a) & _sure(b)))
 
 
+def _compare_with_greatest_rule(value: Values, a: Bounded, greatest: Bounded) -> Error:
+    """Of elements with the greatest, or least, of their row: the only one that may be it is equal to it."""
+    left, right = ranges.ends(a), ranges.ends(greatest)
+    may_be = (left.high >= right.low) & (left.low <= right.high)
+    only = may_be & (may_be.sum(axis=-1, keepdims=True) == 1)
+    return np.asarray(_compare_rule(value, a, greatest)) & ~only
+
+
+def _greatest_compared_rule(value: Values, greatest: Bounded, a: Bounded) -> Error:
+    return _compare_with_greatest_rule(value, a, greatest)
+
+
 def _sure(x: Bounded) -> Values:
     return np.ones((), np.bool_) if x.error is None else x.error == 0
 
@@ -151,6 +163,8 @@ def _sum_along_row_rule(value: Values, a: Bounded) -> Error:
 
 KEPT = unless_exact(kept)
 COMPARED = unless_exact(_compare_rule)
+COMPARED_WITH_GREATEST = unless_exact(_compare_with_greatest_rule)
+GREATEST_COMPARED = unless_exact(_greatest_compared_rule)
 BOTH = unless_exact(_and_rule)
 EITHER = unless_exact(_or_rule)
 SUM = unless_exact(_wrapping(_sum_rule))

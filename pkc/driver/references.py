@@ -190,6 +190,11 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected, 
         raise PkcError(
             errors.WrongReference(reference.span, reference.name, given, f"it has the shape {_shape(shape)}")
         )
+    return _bounded(value, expected, element)
+
+
+def _bounded(value: Values, expected: Expected, element: Attribute) -> Expected:
+    settled = None if expected.settled is None else _bounded(value, expected.settled, element)
     numbers = np.isfinite(value)
     known = np.isfinite(expected.value)
     bound = np.where(known, expected.bound, 0.0) * (1 + SLACK) + _room(value)
@@ -204,7 +209,8 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected, 
             outside = np.abs(value - expected.value) > bound
             near_largest = known & numbers & outside & (np.abs(value) > largest_of)
             value = np.where(near_largest, value.astype(numpy_dtype(element)).astype(np.float64), value)
-    return Expected(value, np.where(numbers, bound, infinite), expected.written)
+    bound = np.where(numbers, bound, infinite)
+    return Expected(value, bound, expected.written, settled=settled, open_at=expected.open_at)
 
 
 def _room(value: Values) -> Values:

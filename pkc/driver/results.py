@@ -44,7 +44,9 @@ def _errors(item: Comparison) -> tuple[str, str, str]:
 
 
 def _found(item: Comparison) -> str:
-    return "ok" if item.ok else f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}"
+    if item.ok or not item.problem:
+        return f"IN DOUBT: {item.doubt}" if item.doubted else "ok"
+    return f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
@@ -60,6 +62,17 @@ def improbable(compared: Sequence[Comparison]) -> list[str]:
     return [f"{_warning()}: `{name}` is further off than is probable; {rule}" for name in names]
 
 
+def doubtful(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> list[str]:
+    """A line for each array with elements that may be right or wrong: a comparison that errors leave open decides."""
+    return [_doubted(item, expected[item.array]) for item in compared if item.doubted]
+
+
+def _doubted(item: Comparison, expected: Expected) -> str:
+    several = f"{item.doubted} of {int(expected.written.sum())} elements of `{item.array}`"
+    why = f"they depend on a comparison of values that are equal within their errors ({', '.join(expected.open_at)})"
+    return f"{_warning()}: {several} cannot be told right from wrong: {why}"
+
+
 def unwritten(expected: Mapping[str, Expected]) -> list[str]:
     """A line for each array of which the kernel writes nothing at all: there was nothing to check."""
     names = [name for name, array in expected.items() if not array.written.any()]
@@ -73,12 +86,18 @@ def _warning() -> str:
 def verdict(compared: Sequence[Comparison], others: Sequence[tuple[str, Sequence[Comparison]]] = ()) -> str:
     """The last line of a run: against pkc's own reference, and others by name."""
     checks = [("the float64 reference", compared), *others]
-    wrong = [(name, [item.array for item in items if not item.ok]) for name, items in checks]
-    if not any(arrays for _, arrays in wrong):
-        names = " and of ".join(name for name, _ in checks)
-        return _painted(f"ok: {', '.join(item.array for item in compared)} within the bound of {names}", "32")
-    text = "; ".join(f"{', '.join(arrays)} outside the bound of {name}" for name, arrays in wrong if arrays)
-    return _painted(f"WRONG: {text}", "31")
+    wrong = [(name, [item.array for item in items if item.problem]) for name, items in checks]
+    if any(arrays for _, arrays in wrong):
+        text = "; ".join(f"{', '.join(arrays)} outside the bound of {name}" for name, arrays in wrong if arrays)
+        return _painted(f"WRONG: {text}", "31")
+    open_ = [(name, [item.array for item in items if not item.ok]) for name, items in checks]
+    if any(arrays for _, arrays in open_):
+        text = "; ".join(f"most of {', '.join(arrays)} is not that of {name}" for name, arrays in open_ if arrays)
+        return _painted(f"IN DOUBT: {text}, and no bound says whether it is wrong", "33")
+    names = " and of ".join(name for name, _ in checks)
+    doubted = sum(item.doubted for _, items in checks for item in items)
+    but = f", but for {doubted} {'element' if doubted == 1 else 'elements'} in doubt" if doubted else ""
+    return _painted(f"ok: {', '.join(item.array for item in compared)} within the bound of {names}{but}", "32")
 
 
 def _painted(text: str, colour: str) -> str:

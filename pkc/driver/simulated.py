@@ -49,7 +49,7 @@ class Simulated(Mapping[str, Values]):
 
     @property
     def ok(self) -> bool:
-        """Whether every element is within its bound, of all references."""
+        """Whether every element is within its bound, of all references, and not most of an array in doubt."""
         return all(item.ok for item in [*self.compared, *(item for _, items in self.others for item in items)])
 
     def __getitem__(self, name: str) -> Values:
@@ -63,7 +63,8 @@ class Simulated(Mapping[str, Values]):
 
     def __repr__(self) -> str:
         shown = results.comparison_table(self.expected, self.compared)
-        warnings = [*results.unwritten(self.expected), *results.improbable(self.compared)]
+        doubtful = [line for items in [self.compared, *dict(self.others).values()] for line in self._doubtful(items)]
+        warnings = [*results.unwritten(self.expected), *results.improbable(self.compared), *doubtful]
         return "\n".join([self._title(), *self.rounded, shown, *warnings, self._verdict()])
 
     def _repr_html_(self) -> str:
@@ -71,6 +72,9 @@ class Simulated(Mapping[str, Values]):
         lines = [_row("th", head), *(_row("td", row) for row in rows)]
         about = "<br>".join(map(escape, [self._title(), *self.rounded]))
         return f"<p>{about}</p><table>{''.join(lines)}</table><p>{escape(self._verdict())}</p>"
+
+    def _doubtful(self, items: tuple[Comparison, ...]) -> list[str]:
+        return results.doubtful(self.expected, items)
 
     def _verdict(self) -> str:
         return results.verdict(self.compared, self.others)

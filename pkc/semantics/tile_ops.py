@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect import elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, scans, tile, uncertain
 from pkc.dialect.attributes import Predicate
@@ -84,6 +84,11 @@ def as_written(op: Operation) -> Callable[..., Bounded]:
     rounded = np.isfinite(fraction) and int(fraction * 2**24) % 2**_FEW_BITS
     found = Bounded(made.value, np.abs(made.value) * UNIT) if rounded else made
     return lambda: found
+
+
+def settled(semantics: Callable[[Operation], Callable[..., Bounded]]) -> Callable[[Operation], Callable[..., Bounded]]:
+    """The same, with comparisons that come out as they do for the values, whatever their errors."""
+    return lambda op: _by_rule(op, _exact(op)) if isinstance(op, elementwise.CompareOp) else semantics(op)
 
 
 _FEW_BITS = 12
@@ -281,7 +286,23 @@ def _always(bound: Bound) -> Callable[[Any], Bound]:
 
 
 def _compared(op: elementwise.CompareOp) -> Bound:
+    if _is_greatest_of_row(op.rhs, op.lhs):
+        return uncertain.COMPARED_WITH_GREATEST
+    if _is_greatest_of_row(op.lhs, op.rhs):
+        return uncertain.GREATEST_COMPARED
     return uncertain.COMPARED
+
+
+def _is_greatest_of_row(greatest: SSAValue, x: SSAValue) -> bool:
+    """Whether a tile has, in each row, the greatest or least of the elements that another one has there."""
+    broadcast = greatest.owner
+    if not isinstance(broadcast, tile.BroadcastOp):
+        return False
+    reduction = broadcast.tile.owner
+    if not isinstance(reduction, reductions.RowMaxOp | reductions.RowMinOp):
+        return False
+    rows = reduction.tile.owner.tile if isinstance(reduction.tile.owner, tile.ClipOp) else reduction.tile
+    return rows == x and broadcast.positions == tuple(range(tile.tile_type(x).rank - 1))
 
 
 def _moved(rule: Callable[[Any], Rule]) -> Callable[[Any], Bound]:

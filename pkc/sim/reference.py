@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.numeric import Values
+from pkc.dialect.ranges import Bounded
+from pkc.location import describe
 from pkc.semantics import tile_ops
 from pkc.sim.array import POISON_INT
 from pkc.sim.bounded import BoundedArray
@@ -32,13 +35,16 @@ class Expected:
 
     At an infinity a bound of 0 asks for that infinity; another bound also allows any number that is at least as large.
     `probable` is a bound that errors hardly ever exceed (`pkc/dialect/probable_bounds.py`), nowhere greater than the
-    bound.
+    bound. Where errors leave a comparison open, the bound covers both outcomes; `settled` is the same array if all of
+    them come out as in the reference, and `open_at` says in which lines they stand.
     """
 
     value: Values
     bound: Values
     written: Values
     probable: Values | None = None
+    settled: Expected | None = None
+    open_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ class Comparison:
     `max_error` is the largest error and `bound_there` the bound of that element; `worst_ratio` is the largest error in
     terms of its own bound, of the element at `where`. `problem` says what is wrong there. `probable_there` and
     `probable_ratio` are the same of the probable bound, which nothing is wrong for exceeding.
+
+    So many elements are `doubted`: they are not those of the reference, and right only if a comparison that errors
+    leave open came out otherwise; `doubt` says so of the first one. An array of which most is doubted is not `ok`.
     """
 
     array: str
@@ -59,6 +68,13 @@ class Comparison:
     problem: str = ""
     probable_there: float = 0.0
     probable_ratio: float = 0.0
+    doubted: int = 0
+    doubt: str = ""
+
+
+_JUMP = 4.0
+"""A choice matters that is open by so many times the bound of any element without it: others go from one branch to the
+other as a continuous function does."""
 
 
 def reference(
@@ -79,14 +95,46 @@ def reference(
     program = Program(find_kernel(module, kernel))
     data = check_data(program, dims, inputs, ranks)
     if not probable:
-        return _execute(program, data, tile_ops.as_written if as_written else tile_ops.bounded)
+        return _with_settled(program, data, tile_ops.as_written if as_written else tile_ops.bounded)
     with one_thread(), ThreadPoolExecutor(1) as beside:
         likely = beside.submit(_execute, program, data, tile_ops.probable)
-        found = _execute(program, data, tile_ops.bounded)
+        found = _with_settled(program, data, tile_ops.bounded)
         return _with_probable(found, likely.result())
 
 
-def _execute(program: Program, data: Data, semantics: Callable[[Operation], Callable[..., Any]]) -> dict[str, Expected]:
+_Semantics: TypeAlias = Callable[[Operation], Callable[..., Any]]
+
+
+def _with_settled(program: Program, data: Data, semantics: _Semantics) -> dict[str, Expected]:
+    open_: set[Operation] = set()
+    found = _execute(program, data, _noting(semantics, open_))
+    if not open_:
+        return found
+    settled = _execute(program, data, tile_ops.settled(semantics))
+    lines = tuple(sorted({describe(op.location) for op in open_}))
+    return {name: replace(array, settled=settled[name], open_at=lines) for name, array in found.items()}
+
+
+def _noting(semantics: _Semantics, open_: set[Operation]) -> _Semantics:
+    """The same, noting which comparisons errors leave open."""
+
+    def noting(op: Operation) -> Callable[..., Any]:
+        compute = semantics(op)
+        if not isinstance(op, CompareOp):
+            return compute
+
+        def compared(*operands: Bounded) -> Bounded:
+            made = compute(*operands)
+            if made.error is not None:
+                open_.add(op)
+            return made
+
+        return compared
+
+    return noting
+
+
+def _execute(program: Program, data: Data, semantics: _Semantics) -> dict[str, Expected]:
     arrays: dict[str, BoundedArray] = make_arrays(program, data, BoundedArray, is_global=True)
     for array in arrays.values():
         array.in_any_order = program.kernel.in_any_order
@@ -96,7 +144,12 @@ def _execute(program: Program, data: Data, semantics: Callable[[Operation], Call
 
 
 def _with_probable(found: dict[str, Expected], probable: dict[str, Expected]) -> dict[str, Expected]:
-    return {name: replace(array, probable=_smaller(array, probable[name])) for name, array in found.items()}
+    return {name: _probably(array, probable[name]) for name, array in found.items()}
+
+
+def _probably(array: Expected, probable: Expected) -> Expected:
+    settled = None if array.settled is None else _probably(array.settled, probable)
+    return replace(array, probable=_smaller(array, probable), settled=settled)
 
 
 def _smaller(array: Expected, probable: Expected) -> Values:
@@ -119,6 +172,45 @@ def _compare(name: str, output: Values, wanted: Expected) -> Comparison:
     if output.shape != wanted.value.shape:
         problem = f"has shape {list(output.shape)} instead of {list(wanted.value.shape)}"
         return Comparison(name, np.inf, 0.0, np.inf, (), False, problem)
+    found = output.astype(np.float64)
+    errors, doubted = _errors(output, wanted), np.zeros(output.shape, np.bool_)
+    if wanted.settled is not None:
+        errors, doubted = _decided(errors, _errors(output, wanted.settled))
+    worst, largest = _place_of_greatest(errors.ratio), _place_of_greatest(errors.error)
+    within = bool(errors.ratio[worst] <= 1)
+    problem = "" if within else _problem(found[worst], errors, worst, bool(wanted.written[worst]))
+    doubt = ""
+    if doubted.any():
+        first = _place_of_greatest(doubted)
+        doubt = f"[{', '.join(map(str, first))}] is {found[first]:g}, expected {errors.value[first]:g}"
+    return Comparison(
+        name,
+        float(errors.error[largest]),
+        float(errors.bound[largest]),
+        float(errors.ratio[worst]),
+        worst,
+        within and 2 * int(doubted.sum()) <= int(wanted.written.sum()),
+        problem,
+        float(errors.probable[largest]),
+        float(_ratio(errors.error, errors.probable).max()),
+        int(doubted.sum()),
+        doubt,
+    )
+
+
+class _Errors(NamedTuple):
+    """Of each element what is expected, the error and its bounds, what it is in terms of the bound, and whether nothing
+    is known of it."""
+
+    value: Values
+    error: Values
+    bound: Values
+    probable: Values
+    ratio: Values
+    unknown: Values
+
+
+def _errors(output: Values, wanted: Expected) -> _Errors:
     found, value = output.astype(np.float64), wanted.value.astype(np.float64)
     if np.issubdtype(output.dtype, np.integer):
         # What nobody wrote is of the type in which integers are computed; arrays may be narrower.
@@ -133,33 +225,36 @@ def _compare(name: str, output: Values, wanted: Expected) -> Comparison:
         is_distance = wanted.written & ~may_be_finite
         bound = np.where(is_distance, wanted.bound, 0.0)
         probable = bound if wanted.probable is None else np.where(is_distance, wanted.probable, 0.0)
-        ratio, probable_ratio = _ratio(error, bound), _ratio(error, probable)
+        ratio = _ratio(error, bound)
     unknown = wanted.written & (np.isnan(value) | ~np.isfinite(bound))
-    ratio = np.where(unknown, np.inf, ratio)
-    worst = tuple(int(i) for i in np.unravel_index(np.argmax(ratio), ratio.shape))
-    within = bool(ratio[worst] <= 1)
-    problem = "" if within else _problem(found[worst], value[worst], bool(unknown[worst]), bool(wanted.written[worst]))
-    largest = np.unravel_index(np.argmax(error), error.shape)
-    return Comparison(
-        name,
-        float(error[largest]),
-        float(bound[largest]),
-        float(ratio[worst]),
-        worst,
-        within,
-        problem,
-        float(probable[largest]),
-        float(probable_ratio.max()),
-    )
+    return _Errors(value, error, bound, probable, np.where(unknown, np.inf, ratio), unknown)
+
+
+def _decided(open_: _Errors, settled: _Errors) -> tuple[_Errors, Values]:
+    """The errors by what is left of the bound where the program has decided as the reference, and otherwise by one that
+    covers both outcomes; and which elements are in doubt then."""
+    same = settled.ratio <= 1
+    jumps = open_.bound > _JUMP * settled.bound[np.isfinite(settled.bound)].max(initial=0.0)
+    doubted = ~same & jumps & ((open_.ratio <= 1) | open_.unknown) & ~settled.unknown
+    errors = _Errors(*(np.where(same | doubted, a, b) for a, b in zip(settled, open_, strict=True)))
+    bound, probable = (np.where(doubted, open_.bound, each) for each in (errors.bound, errors.probable))
+    ratio = np.where(doubted, np.where(open_.unknown, 0.0, open_.ratio), errors.ratio)
+    return errors._replace(bound=bound, probable=probable, ratio=ratio), doubted
+
+
+def _place_of_greatest(values: Values) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
 
 
 def _ratio(error: Values, bound: Values) -> Values:
-    ratio = np.where(error == 0, 0.0, error / np.where(bound > 0, bound, 0.0))
+    with np.errstate(all="ignore"):
+        ratio = np.where(error == 0, 0.0, error / np.where(bound > 0, bound, 0.0))
     return np.where(np.isnan(ratio), np.inf, ratio)
 
 
-def _problem(found: float, value: float, unknown: bool, written: bool) -> str:
-    if unknown:
+def _problem(found: float, errors: _Errors, where: tuple[int, ...], written: bool) -> str:
+    value = errors.value[where]
+    if errors.unknown[where]:
         return "the reference is NaN there" if np.isnan(value) else "the reference has no bound there"
     if not written:
         return f"is {found:g}, but the kernel writes nothing there"
