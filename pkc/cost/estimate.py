@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from pkc.cost import fetching, flow, stream
+from pkc.cost.memory import memory_time
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.targets.target import Target
 
@@ -106,7 +107,7 @@ class _Estimator:
             return self._flow()
         found = [self._phase(phase) for phase in work.phases]
         longest = max(found, key=lambda one: one.rounds * one.task)
-        memory = (sum(work.read.values()) + sum(map(self._written, work.phases))) / rates.memory_bytes
+        memory = memory_time(sum(work.read.values()), sum(map(self._written, work.phases)), self._target)
         communicates = bool(work.fetched) or any(map(self._sent, work.phases))
         # The last contributions are added up when all operands have been read.
         ends = sum(map(self._adding, work.phases))
@@ -130,7 +131,8 @@ class _Estimator:
             main += max(0.0, rounds - 1) * each.task + each.alone * bool(rounds)
             one = Estimate(0.0, round(phase.tasks), rounds, each.task, 0.0, 0.0, self._sms, stages)
             found.append(replace(one, flows=True, warpgroups=groups))
-        memory = flow.memory_time(sum(work.read.values()) + sum(map(self._written, work.phases)), self._target)
+        written = sum(map(self._written, work.phases))
+        memory = flow.warm_memory_time(sum(work.read.values()), written, self._target)
         longest = max(found, key=lambda one: one.busy)
         stages, groups = min(one.stages for one in found), max(one.warpgroups for one in found)
         total = rates.launch + (groups - 1) * rates.flow_warpgroup + stream.most_of(main, memory)

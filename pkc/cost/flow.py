@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pkc.cost.memory import memory_time
 from pkc.cost.records import Iteration, Load, Phase, Store
 from pkc.cost.stream import most_of
 from pkc.passes.analysis.row_lanes import shared_by
@@ -54,11 +55,11 @@ def flow_of(phase: Phase, consumers: int, target: Target) -> Flow:
     return Flow(task, alone, min(many_in, many_out), groups)
 
 
-def memory_time(size: float, target: Target) -> float:
+def warm_memory_time(read: float, written: float, target: Target) -> float:
     """Nanoseconds of so many bytes behind another launch: what fits into the L2 cache is still there."""
-    warm = _WARM * target.arch.cache
+    warm, size = _WARM * target.arch.cache, read + written
     cold = min(1.0, max(0.0, size / warm - 1)) if warm else 1.0
-    return size * (cold / target.rates.memory_bytes + (1 - cold) / target.rates.cache_bytes)
+    return cold * memory_time(read, written, target) + (1 - cold) * size / target.rates.cache_bytes
 
 
 def _moves(tiles: Sequence[Load | Store], target: Target) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
+from pkc.cost.memory import memory_time
 from pkc.dialect import access, copies, fences
 from pkc.dialect.attributes import Role
 from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, in_flight
@@ -81,10 +82,7 @@ class Resources:
             done = sm.loads = begin + max(size / rates.load_bytes, self._costs.rows(op.result.type, share))
             if (name, indices) not in gpu.touched:
                 gpu.touched.add((name, indices))
-                takes = size / rates.memory_bytes
-                gpu.memory = max(gpu.memory, begin) + takes
-                self._recorder.busy["memory"].append((one.rank, gpu.memory - takes, gpu.memory, size))
-                done = max(done, gpu.memory)
+                done = max(done, self._in_memory(one.rank, begin, read=size))
             done += rates.load_latency * _ALONE
         if is_asynchronous(op):
             one.arrives[op] = done
@@ -108,11 +106,15 @@ class Resources:
         for owner in ranks:
             begin = max(time, sm.stores)
             if owner == one.rank:
-                read = sm.stores = begin + size / rates.load_bytes
+                # A stage is read as fast as memory takes what all SMs store.
+                taken = self._in_memory(owner, begin, written=size)
+                read = sm.stores = max(begin + size / rates.load_bytes, taken)
                 done = max(done, sm.stores + rates.copy - rates.load_latency)
                 continue
             read = sm.stores = begin + size / rates.fetch_bytes
-            done = max(done, read, begin + rates.announce, self._linked(one.rank, owner, begin, size))
+            # Memory is taken now, not when the link has time: what comes earlier must find its turn there.
+            taken = self._in_memory(owner, begin, written=size)
+            done = max(done, read, begin + rates.announce, self._linked(one.rank, owner, begin, size), taken)
         if is_asynchronous(op):
             one.stores.append((read, done))
         else:
@@ -134,6 +136,13 @@ class Resources:
         if isinstance(op, access.Scatter):
             return [rank]
         return [self._owners.of(op.array, indices, rank, at)]
+
+    def _in_memory(self, rank: int, time: float, *, read: float = 0.0, written: float = 0.0) -> float:
+        """When memory of a GPU has given or taken bytes."""
+        gpu, takes = self._gpus[rank], memory_time(read, written, self._costs.target)
+        gpu.memory = max(gpu.memory, time) + takes
+        self._recorder.busy["memory"].append((rank, gpu.memory - takes, gpu.memory, read + written))
+        return gpu.memory
 
     def _linked(self, source: int, target: int, time: float, size: float) -> float:
         """When bytes have gone from one GPU to another."""

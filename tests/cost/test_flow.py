@@ -41,8 +41,8 @@ def estimated(text: str, dims: Mapping[str, int], **schedule: str) -> Estimate:
 
 def test_what_fits_into_the_cache_is_still_there() -> None:
     cache = TARGET.arch.cache
-    assert flow.memory_time(cache / 2, TARGET) == pytest.approx(cache / 2 / TARGET.rates.cache_bytes)
-    assert flow.memory_time(2 * cache, TARGET) == pytest.approx(2 * cache / TARGET.rates.memory_bytes)
+    assert flow.warm_memory_time(cache / 4, cache / 4, TARGET) == pytest.approx(cache / 2 / TARGET.rates.cache_bytes)
+    assert flow.warm_memory_time(cache, cache, TARGET) == pytest.approx(2 * cache / TARGET.rates.memory_bytes)
 
 
 def test_a_warpgroup_more_takes_a_launch_longer_and_computes_faster() -> None:

@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pkc.cost.estimate import estimate
+from pkc.cost.work import count_work
 from pkc.driver.compiler import compile_program, load_program
+from pkc.driver.planned_candidates import planned_with
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.targets.sm_90a import TARGET
 from pkc.timeline import table
 from pkc.timeline.predict import Prediction, predict
@@ -82,6 +87,24 @@ def test_what_goes_over_the_link() -> None:
     found = predicted("gemm_rs", 4, {"M": 1024, "N": 1024, "K": 256})
     link = next(used for used in found.used if used.name == "link out")
     assert link.values.sum(axis=1) == pytest.approx(np.full(4, 1024 * 1024 * 2 * 3 / 4))
+
+
+FLOW = """\
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = {}
+"""
+
+
+@pytest.mark.parametrize(("value", "arrays"), [("full(f32, 1.0, m, n)", 1), ("X[m, n] * 2.0", 2)])
+def test_memory_takes_what_is_stored_as_an_estimate_says(value: str, arrays: int) -> None:
+    program, dims = parse_text(Source("k.pk", FLOW.format(value))), {"M": 4096, "N": 4096}
+    found = predict(compile_program(program, level="roles").kernel, ranks=1, dims=dims)
+    memory = next(used for used in found.used if used.name == "memory")
+    assert memory.values.sum() == pytest.approx(arrays * 4096 * 4096 * 4)
+    target = TARGET.flat
+    estimated = estimate(count_work(planned_with(program, "k", (), {}), dims, 1, target), 1, target)
+    assert estimated.memory <= found.nanoseconds <= 1.1 * (estimated.total - TARGET.rates.launch)
 
 
 def test_who_waits_for_operands_that_others_have() -> None:
