@@ -131,6 +131,8 @@ def indices_of(
     axes: list[Axis] = []
     for position in range(len(dims)):
         node = given[position] if position < len(given) else None
+        if position == 0:
+            _check_order(frame, array, given, first)
         found, axis = index(frame, array, first + position, node, evaluate, span)
         indices.append(found)
         axes += [] if axis is None else [axis]
@@ -288,7 +290,7 @@ def index(
     if isinstance(value, Block):
         if value.axis.dim != dim:
             text = node.id if isinstance(node, tree.Name) else node.span.text
-            hint = f"loop over blocks({dim}, ...) for this index"
+            hint = _other_index(frame, array, number, text, value.axis)
             raise PkcError(
                 BlockOfOtherDimension(node.span, array.name, text, str(value.axis.dim), value.axis.size, str(dim), hint)
             )
@@ -304,6 +306,39 @@ def index(
     if isinstance(value, Tile) and not value.axes:
         hint = "a number that is computed is stored to an array of i32 first, and read from it in other `tasks`"
     raise PkcError(BadIndex(node.span, array.name, str(value), hint))
+
+
+def _check_order(frame: Frame, array: ArrayRef, given: list[tree.Expr | tree.FullSlice], first: int) -> None:
+    """That the blocks which index an array are not those of its dimensions in another order."""
+    found = [(node, frame.names.get(node.id)) for node in given if isinstance(node, tree.Name)]
+    blocks = [(node, value.axis) for node, value in found if isinstance(value, Block)]
+    dims = array.type.dimensions[first:]
+    if len(blocks) != len(dims) or sorted(str(axis.dim) for _, axis in blocks) != sorted(map(str, dims)):
+        return
+    for (node, axis), dim in zip(blocks, dims, strict=True):
+        if axis.dim != dim:
+            ordered = sorted(blocks, key=lambda block: dims.index(block[1].dim))
+            hint = f"in the order of its dimensions the indices are {', '.join(name.id for name, _ in ordered)}"
+            raise PkcError(
+                BlockOfOtherDimension(node.span, array.name, node.id, str(axis.dim), axis.size, str(dim), hint)
+            )
+
+
+def _other_index(frame: Frame, array: ArrayRef, number: int, text: str, axis: BlockAxis) -> str:
+    """What to index a dimension with, in place of a block of another one."""
+    dim = array.type.dimensions[number]
+    known = [name for name, value in frame.names.items() if isinstance(value, Block) and value.axis.dim == dim]
+    if known:
+        return f"`{known[-1]}` is a block of {dim}: index it with `{known[-1]}` in place of `{text}`"
+    name = array.names[number] if array.names and array.names[number] else str(dim)
+    if isinstance(dim, int):
+        return f"write `:` for all of {name}, or loop over blocks({name}, {min(axis.size, dim)}) for this index"
+    loop = f"loop over blocks({name}, {axis.size}) for this index"
+    if not isinstance(axis.dim, str):
+        return loop
+    dims = [axis.dim if place == number else each for place, each in enumerate(array.type.dimensions)]
+    shape = ", ".join(map(str, dims))
+    return f"if {dim} is as long as {axis.dim}, declare `{array.name}` of shape [{shape}]; otherwise {loop}"
 
 
 def whole_block(frame: Frame, dim: int, span: Span) -> SSAValue:

@@ -141,6 +141,21 @@ FOLLOWED: dict[str, Followed] = {
         edits=((", stop=n[0])", ")"), ("        B[m] = A[m]", "        if start(m) < n[0]:\n            B[m] = A[m]")),
         said="`if start(m) < n[0]:`",
     ),
+    "PK322-swapped": Followed(edits=(("A[n, m]", "A[m, n]"),), said="in the order of its dimensions"),
+    "PK322-three": Followed(edits=(("B[k, m, n]", "B[m, n, k]"),), said="in the order of its dimensions"),
+    "PK322-scope": Followed(edits=(("B[m, n]", "B[k, n]"),), said="index it with `k`"),
+    "PK322-constant": Followed(edits=(("A[m, m]", "A[m, :]"),), said="write `:` for all of D"),
+    "PK322-as-long": Followed(edits=(("B: f32[N, K]", "B: f32[M, K]"),), said="declare `B` of shape [M, K]"),
+    "PK322-diagonal": Followed(edits=(("A: f32[M, N]", "A: f32[M, M]"),), said="declare `A` of shape [M, M]"),
+    "PK322-longer": Followed(
+        edits=(
+            (
+                "    for m in tasks(blocks(M, 128)):\n        Z[m] = rowsum(B[m, :])",
+                "    for n in tasks(blocks(N, 128)):\n        Z[n] = rowsum(B[n, :])",
+            ),
+        ),
+        said="loop over blocks(N, 128)",
+    ),
     "PK323-float-table": Followed(edits=(("Y[rows[p]", "Y[cast(rows[p], i32)"),), said="`cast(t, i32)`"),
     "PK204-gather-block": Followed(edits=(("gather(X, m, t[k])", "X[m, t[k]]"),), said="`X[m, t[k]]`"),
     "PK323-copy": Followed(edits=(("A.at(0)", "A"),), said="pick from that of this rank"),
