@@ -10,7 +10,7 @@ class UnnamedReference(Diagnostic):
 
     code = "PK907"
     title = "`{text}` is the reference of no array of kernel `{kernel}`"
-    help = "write NAME=EXPRESSION; the kernel writes {written}"
+    help = "write NAME=EXPRESSION, or dict(NAME=EXPRESSION, ...) for several; the kernel writes {written}"
     text: str
     kernel: str
     written: str

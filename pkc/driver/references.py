@@ -7,6 +7,7 @@ are global. It gives the array that the kernel writes, or a `dict` of arrays by 
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -53,7 +54,7 @@ def references_of(
     asked: Sequence[Function | str], kernel: str, written: Sequence[str], span: Span = NOWHERE
 ) -> list[Reference]:
     """What is asked for, at a span of the program or on the command line: functions, `FILE.py:FUNCTION`, or
-    `EXPRESSION` and `NAME=EXPRESSION`. Raises `PkcError`."""
+    `EXPRESSION`, also of a dict of arrays by name, and `NAME=EXPRESSION`. Raises `PkcError`."""
     return [_reference(one, kernel, written, span) for one in asked]
 
 
@@ -66,11 +67,24 @@ def _reference(asked: Function | str, kernel: str, written: Sequence[str], span:
     in_file = _FUNCTION.fullmatch(asked)
     if in_file is not None:
         return Reference(asked, _function(in_file[1], in_file[2], span), span=span)
+    if _gives_several(asked):
+        return Reference(asked, _expression(asked, asked.strip(), span), span=span)
     named = _NAMED.fullmatch(asked)
     array, text = (named[1], named[2]) if named else (written[0] if len(written) == 1 else "", asked)
     if array not in written:
         raise PkcError(errors.UnnamedReference(span, asked, kernel, listing(written) or "nothing"))
     return Reference(asked, _expression(asked, text.strip(), span), array, span)
+
+
+def _gives_several(asked: str) -> bool:
+    """Whether an expression gives arrays by their names: `dict(Y=..., Z=...)`, or a dict that is written out."""
+    try:
+        found = ast.parse(asked.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    return isinstance(found, ast.Dict) or (
+        isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == "dict"
+    )
 
 
 def _function(path: str, name: str, span: Span) -> Function:

@@ -102,6 +102,26 @@ def test_several_arrays(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert last(capsys) == "ok: Y, Z within the bound of the float64 reference and of ref.py:both"
 
 
+@pytest.mark.parametrize("text", ["dict(Y=1 / X, Z=X * X)", "{'Z': X * X, 'Y': 1 / X}", "dict(Z=X * X)"])
+def test_an_expression_of_several_arrays(folder: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    np.save("x.npy", np.array([[1, 2, 3, 7]], np.int32))
+    arguments = ["run", "both.pk", "--ranks", "1", "--in", "X=x.npy", "--reference"]
+    assert main([*arguments, text]) == 0
+    assert last(capsys) == f"ok: Y, Z within the bound of the float64 reference and of {text}"
+    assert main([*arguments, text.replace("X * X", "X + X")]) == 1
+
+
+def test_a_decorator_names_several_arrays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "both.py").write_text(
+        "from pkc.language import *\n\n(M,) = dims('M')\n\n\n@kernel(reference='dict(Y=2 * X, Z=X - 1)')\n"
+        "def both(X: f32[M], Y: f32[M], Z: f32[M]):\n    for m in tasks(blocks(M, 4)):\n"
+        "        Y[m] = X[m] * 2.0\n        Z[m] = X[m] - 1.0\n",
+        encoding="utf-8",
+    )
+    assert main(["run", "both.py", "--ranks", "1", "--set", "M=6"]) == 0
+    assert last(capsys) == "ok: Y, Z within the bound of the float64 reference and of dict(Y=2 * X, Z=X - 1)"
+
+
 def test_an_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     np.save("x.npy", np.array([[0, 1]], np.int32))
     arguments = ["run", "both.pk", "--ranks", "1", "--in", "X=x.npy", "--reference"]
