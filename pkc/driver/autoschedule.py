@@ -89,7 +89,8 @@ def _autoschedule(asked: Asked) -> Autoschedule:
         # Nothing comes from elsewhere: roles that fetch it would take a warp from those that copy rows.
         more = {"overlap": "intra_sm"}
         found = _autoschedule(replace(asked, schedule=(*asked.schedule, *more.items())))
-        return replace(found, schedule={**found.schedule, **more}, instead=instead)
+        why = "no role fetches, so that more warps copy rows"
+        return replace(found, schedule={**found.schedule, **more}, instead=instead, why=why)
     return Search(asked, base, others, instead).found()
 
 

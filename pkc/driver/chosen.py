@@ -30,6 +30,10 @@ class Autoschedule:
     """What else was estimated."""
     usual: float = 0.0
     """An error that estimates may have without being called uncertain."""
+    why: str = ""
+    """Why it is taken though the program's is estimated to be faster."""
+    why_not: str = "too small a gain"
+    """Why none of the others is taken that is estimated to be faster."""
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
@@ -42,8 +46,13 @@ class Autoschedule:
         else:
             which = _settings(self.schedule)
             instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
-            over = f"{instead}; estimated {_time(self.taken)} against {_time(self.instead)}"
+            over = f"{instead}; estimated {_time(self.taken)} against {_time(self.instead)}{self._though_slower()}"
         return f"{self.place}: schedule: {which} ({over}{self._give_or_take()})"
+
+    def _though_slower(self) -> str:
+        assert self.taken is not None and self.instead is not None
+        slower = self.taken.total > self.instead.total and _time(self.taken) != _time(self.instead)
+        return f": {self.why}" if self.why and slower else ""
 
     def _next_best(self) -> str:
         """What would have been best among the others, if they did not gain enough."""
@@ -51,7 +60,8 @@ class Autoschedule:
         if not fitting:
             return ""
         best, settings = min(fitting, key=lambda found: found[0].total)
-        doubt = ", if it compiles" if self.taken is not None and best.total < self.taken.total else ""
+        faster = self.taken is not None and best.total < self.taken.total
+        doubt = f", {self.why_not} if it compiles" if faster else ""
         return f"; best of {len(self.others)} others{doubt}: {_settings(settings)}, {_time(best)}"
 
     def _give_or_take(self) -> str:

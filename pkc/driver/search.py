@@ -55,6 +55,11 @@ from pkc.targets.target import Target
 OVERLAP = {"overlap", "comm_sms", "transfer"}
 """Keys of the schedule that say who fetches: then neither copy engines nor a separate loader is chosen."""
 
+_NO_ROOM = "the program's tiles leave no room for stages"
+_LISTED = "tiles that are measured to be the best where each element is computed by itself"
+_EQUAL_STREAMS = "as good as equal, with SMs that are busy for less time or smaller stages"
+"""Why something is taken that is estimated to be slower."""
+
 _MOST_COMPILED = 8
 """So many choices that may not compile are tried: each takes some tenths of a second."""
 
@@ -104,6 +109,7 @@ class Search:
         # Of one rank it was measured that estimates of tiles are alike: what is assumed, and a launch, is the same for
         # all.
         self._launch = instead.launch if asked.ranks == 1 else 0.0
+        self._why, self._why_not = "", "too small a gain"
         self._untried = [] if others else [f"no other tiles were tried: {why_none(written_as(*asked.of))}"]
 
     def found(self) -> Autoschedule:
@@ -116,7 +122,15 @@ class Search:
             untried=tuple(self._untried),
             others=tuple(found for found in self._tried if found[1] not in self._refused),
             usual=self._target.rates.error_of_mmas,
+            why=self._why,
+            why_not=self._why_not,
         )
+
+    def _because(self, why: str, now: Found, taken: Found) -> Found:
+        """What is taken, and why, if it is estimated to be slower."""
+        if taken[0].total > now[0].total:
+            self._why = why
+        return taken
 
     def _search(self) -> Found:
         if self._others and self._instead.streamed:
@@ -138,7 +152,9 @@ class Search:
     def _best_stream(self) -> Found:
         several = self._estimated(streaming(*self._asked.of, self._target))
         least = 1 if STAGES in self._fixed else self._tuning.stream_stages
-        return self._better(self._now, [found for found in several if found[0].stages >= least], 1.0, self._launch)
+        others = [found for found in several if found[0].stages >= least]
+        taken = self._better(self._now, others, 1.0, self._launch)
+        return self._because(_EQUAL_STREAMS if self._instead.stages else _NO_ROOM, self._now, taken)
 
     def _best_flow(self) -> Found:
         """The fastest tiles, with as many warpgroups as are planned for them, or with one, whose launch is shorter."""
@@ -148,15 +164,19 @@ class Search:
             planned = [*zip(fewer, several, strict=True), *([] if listed else [(self._base, self._now)])]
             several += self._estimated([of_one_warpgroup(one) for one, (found, _) in planned if found.warpgroups > 1])
         gain = self._tuning.gain_of_pointwise if listed else 0.0
-        return best_flow(self._now, several, self._compiles, self._tuning, gain, launch=self._launch)
+        taken = best_flow(self._now, several, self._compiles, self._tuning, gain, launch=self._launch)
+        equal = f"as good as equal, and with {taken[0].stages} stages in place of {self._instead.stages}"
+        return self._because(_NO_ROOM if not self._instead.stages else _LISTED if listed else equal, self._now, taken)
 
     def _best_pointwise(self, fewer: Iterable[Candidate]) -> Found:
         tuning = replace(self._tuning, equal=1.0)
         found = self._estimated(fewer)
-        return better(self._now, found, self._compiles, tuning, tuning.gain_of_pointwise, launch=self._launch)
+        taken = better(self._now, found, self._compiles, tuning, tuning.gain_of_pointwise, launch=self._launch)
+        return self._because(_LISTED, self._now, taken)
 
     def _with_tiles(self) -> Found:
-        return self._better(self._now, self._estimated(self._others), self._gain(), self._launch)
+        taken = self._better(self._now, self._estimated(self._others), self._gain(), self._launch)
+        return self._because(_NO_ROOM, self._now, taken)
 
     def _gain(self) -> float:
         """The share of the time of the program's tiles that others may need."""
@@ -170,7 +190,8 @@ class Search:
         if not self._has_room():
             return math.inf
         if uneven:
-            return 0.0  # those that are measured to be slower are estimated to be faster
+            self._why_not = "measured to be slower"
+            return 0.0
         doubt = instead.doubt if self._ranks == 1 else instead.error
         return careful(tuning.gain_of_chains if instead.chained else tuning.gain, doubt, self._target)
 
@@ -240,14 +261,16 @@ class Search:
         """Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight."""
         found = with_separate_sms(*self._asked.of, taken[1], self._target)
         gain = self._tuning.gain_of_separate if has_stages(taken[0]) else math.inf
-        return self._better(taken, self._estimated(found), gain)
+        apart = self._better(taken, self._estimated(found), gain)
+        return self._because("copies beside MMAs take longer than is estimated", taken, apart)
 
     def _by_copy_engines(self, taken: Found, gain: float) -> Found:
         found, refused = by_copy_engines(*self._asked.of, taken[1])
         if not self._asked.engines:
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
         self._untried += [f"copy engines were not tried: {reason}" for reason in refused]
-        return self._better(taken, self._estimated(found), gain)
+        copied = self._better(taken, self._estimated(found), gain)
+        return self._because("rows that tables name take less than is estimated", taken, copied)
 
     # Estimates, and what compiles
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,43 @@ def test_elements_by_themselves_get_tiles_that_are_measured_to_be_good() -> None
         for found in (autoschedule(program, dims={"M": m, "N": n}, ranks=1) for m, n in ((80, 208), (4096, 4096)))
     ]
     assert set(sizes) <= set(TARGET.tiles.pointwise) and sizes[0] != sizes[1]
+
+
+ADAMW = """\
+kernel adamw(P: f32[N], G: f32[N], M: f32[N], V: f32[N], P2: f32[N], M2: f32[N], V2: f32[N], lr: f32):
+    for n in tasks(blocks(N, 4096)):
+        m = M[n] * 0.9 + G[n] * 0.1; v = V[n] * 0.999 + G[n] * G[n] * 0.001
+        P2[n] = P[n] * (1.0 - lr * 0.01) - lr * m / (sqrt(v) + 0.00000001)
+        M2[n] = m; V2[n] = v
+"""
+ROLL = """\
+kernel roll(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        Y[m, n] = X[m, n - 1]
+"""
+FULL = """\
+kernel k(A: f32[M, N], B: f32[M, N], C: f32[M, N], D: f32[M, N], X: f32[M, N], Y: f32[M, N], Z: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        X[m, n] = A[m, n] + B[m, n]; Y[m, n] = C[m, n] - D[m, n]; Z[m, n] = A[m, n] * D[m, n]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "dims", "why"),
+    [
+        (ADAMW, {"N": 1 << 24}, "as good as equal, and with 4 stages in place of 2"),
+        (
+            ROLL,
+            {"M": 8192, "N": 8192},
+            "tiles that are measured to be the best where each element is computed by itself",
+        ),
+        (FULL, {"M": 8192, "N": 8192}, "the program's tiles leave no room for stages"),
+    ],
+)
+def test_a_slower_estimate_is_taken_for_a_reason(text: str, dims: dict[str, int], why: str) -> None:
+    found = autoschedule(parse_text(Source("k.pk", text)), dims=dims, ranks=1)
+    assert found.taken is not None and found.instead is not None and found.taken.total > found.instead.total
+    assert re.search(rf"; estimated [\d.]+ us against [\d.]+ us: {why}; give or take", str(found)), str(found)
 
 
 def test_tiles_become_smaller_until_the_sms_are_full() -> None:
@@ -484,5 +522,5 @@ kernel lora(X: bf16[M, K], W: bf16[K, N], A: bf16[K, 16], B: bf16[16, N], Y: bf1
     program = parse_text(Source("lora.pk", text.lstrip()))
     found = autoschedule(program, dims={"M": 4096, "N": 4096, "K": 4096}, ranks=1)
     refused = ("tile_K = 64, tile_N = 256, tile_M = 128", "tile_K = 128, tile_N = 256, tile_M = 128")
-    assert "best of" in str(found) and ", if it compiles: " in str(found)
+    assert "best of" in str(found) and ", too small a gain if it compiles: " in str(found)
     assert not any(one in str(found) for one in refused)
