@@ -123,8 +123,8 @@ LATELY = (
     Mistake(
         "results of products take no memory",
         "cost/estimate.py",
-        "sum(work.read.values()) + sum(map(self._written, work.phases))",
-        "sum(work.read.values())",
+        "sum(work.read.values()), sum(map(self._written, work.phases))",
+        "sum(work.read.values()), 0.0",
         "cost/test_estimate.py",
     ),
     Mistake(
@@ -617,6 +617,36 @@ LATELY = (
         "if following > len(kinds):",
         "timeline/test_timeline.py",
         "not_recorded",
+    ),
+    Mistake(
+        "what is stored takes no memory in a time line",
+        "timeline/resources.py",
+        "taken = self._in_memory(owner, begin, written=size)",
+        "taken = begin",
+        "timeline/test_predict.py",
+        "memory_takes",
+    ),
+    Mistake(
+        "a filler leaves its rounding in the reference",
+        "dialect/ranges.py",
+        "FILLER = 2.0**50",
+        "FILLER = 2.0**127",
+        "sim/test_ranges.py",
+        "masked_by",
+    ),
+    Mistake(
+        "an element that may be the greatest of its row is taken for it",
+        "dialect/uncertain.py",
+        "may_be & (may_be.sum(axis=-1, keepdims=True) == 1)",
+        "may_be",
+        "sim/test_open_choices.py",
+    ),
+    Mistake(
+        "comparisons that errors leave open stay open",
+        "sim/reference.py",
+        "    if not open_:",
+        "    if True:",
+        "sim/test_open_choices.py",
     ),
 )
 """For `tools.weakened`."""
