@@ -65,7 +65,7 @@ class _Shift:
 
 
 def _replace(op: GatherOp | ScatterStoreOp) -> bool:
-    """Make a load or a store of it, if all its tables are shifted blocks, in the order of its axes. Whether it is one."""
+    """Make a load or a store of it, if all its tables are shifted blocks, in the order of its axes. Whether it did."""
     axes = op.axes.get_values() if op.axes is not None else range(tile_type(_tile(op)).rank)
     if list(axes) != list(range(len(axes))) or is_pgl(op.array, Layout.Shard) or op.names_ranks:
         return False
