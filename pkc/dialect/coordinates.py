@@ -183,6 +183,17 @@ class BlockOp(_BlockList):
         return self.sharded is not None and self.shard is None
 
 
+SHIFTED = "shifted"
+"""On a `pk.block`: the type of the block that a program has, to whose positions a number is added."""
+
+
+def written_type(index: SSAValue) -> BlockType | None:
+    """The type of a block as its program has it, whose size the schedule may set; None if an index is no block."""
+    shifted = index.owner.attributes.get(SHIFTED) if isinstance(index.owner, BlockOp) else None
+    kind = index.type if shifted is None else shifted
+    return kind if isinstance(kind, BlockType) else None
+
+
 @irdl_op_definition
 class RotateOp(_Number):
     """(index + shift) mod count: the numbers below `count` in their order, beginning at `shift`; 0 if `count` is 0."""

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.cost.operations import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
-from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp
+from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp, written_type
 from pkc.dialect.elementwise import AddOp, MaxOp, MinOp, MulOp
 from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
@@ -152,7 +152,7 @@ def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
         return _blocks(owner.tile)
     if not isinstance(owner, LoadOp):
         return None
-    found = [index.type for index in owner.indices if isinstance(index.type, BlockType)]
+    found = [kind for index in owner.indices if (kind := written_type(index)) is not None]
     return (found[0], found[1]) if len(found) == 2 else None
 
 
@@ -165,16 +165,17 @@ def _of_scaled(kernel: KernelOp, target: Target) -> Iterator[Mapping[str, str]]:
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
     if len(mmas) != 1 or not is_scaled(mmas[0]) or any(map(planned, kernel.walk())):
         return
-    down = block_of_axis(mmas[0].result, 0)
+    rows = block_of_axis(mmas[0].result, 0)
+    down = None if rows is None else written_type(rows)
     fixed = kernel.scheduled_number(CONSUMERS) is not None or kernel.roles
-    if fixed or down is None or not isinstance(down.type, BlockType) or not isinstance(down.type.of, str):
+    if fixed or down is None or not isinstance(down.of, str):
         return
     threads = target.arch.warpgroup * target.arch.warp
     each = 2 * tile_type(mmas[0].result).shape[1] * target.mma.rows // threads
     for rows in target.tiles.chained_rows:
         consumers = rows // target.mma.rows
         if consumers > target.arch.consumers and each <= _room(consumers, target):
-            yield {**settings({down.type.of: rows}), CONSUMERS: str(consumers)}
+            yield {**settings({down.of: rows}), CONSUMERS: str(consumers)}
 
 
 def is_scaled(mma: MmaOp) -> bool:
@@ -206,8 +207,8 @@ def _chain(kernel: KernelOp) -> _Chain | None:
     number = loop.body.block.args[0]
     found = [op for op in loop.walk() if isinstance(op, LoadOp)]
     turning = {op: [index for index in op.indices if number in sources((index,))] for op in found}
-    looped = {index.type for indices in turning.values() for index in indices}
-    rows = {None if block is None else block.type for block in (block_of_axis(op.result, 0) for op in mmas)}
+    looped = {written_type(index) for indices in turning.values() for index in indices}
+    rows = {None if block is None else written_type(block) for block in (block_of_axis(op.result, 0) for op in mmas)}
     if len(looped) != 1 or len(rows) != 1:
         return None
     (across,), (down,) = looped, rows
@@ -230,7 +231,7 @@ def _sums_up(op: Operation, across: BlockType) -> bool:
         return False
     operand = op.operands[0]
     block = block_of_axis(operand, tile_type(operand).rank - 1)
-    return block is not None and block.type == across
+    return block is not None and written_type(block) == across
 
 
 def _goes_on(op: Operation, loop: scf.ForOp) -> bool:
@@ -282,7 +283,7 @@ def _shared(kernel: KernelOp, chain: _Chain, rows: int, looped: int, stages: int
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp | AccumulateOp):
             tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
-            kinds = [index.type for index in op.indices if isinstance(index.type, BlockType)]
+            kinds = [kind for index in op.indices if (kind := written_type(index)) is not None]
             size = prod(_resized(chain, kind, rows, looped) for kind in kinds) * dtype_bytes(tile.element_type)
             total += size * (stages if op in chain.twice else 1)
     return total
@@ -294,12 +295,12 @@ def _tile_registers(chain: _Chain, rows: int, looped: int, target: Target) -> fl
     for op in chain.mmas:
         columns = block_of_axis(op.b, 1)
         wide = tile_type(op.result).shape[1]
-        if columns is not None and isinstance(columns.type, BlockType):
-            wide = _resized(chain, columns.type, rows, looped)
+        if columns is not None and (kind := written_type(columns)) is not None:
+            wide = _resized(chain, kind, rows, looped)
         total += wide * dtype_bytes(tile_type(op.result).element_type)
         inner = block_of_axis(op.b, 0)
-        if is_dependent(op) and inner is not None and isinstance(inner.type, BlockType):
-            total += _resized(chain, inner.type, rows, looped) * dtype_bytes(tile_type(op.a).element_type)
+        if is_dependent(op) and inner is not None and (kind := written_type(inner)) is not None:
+            total += _resized(chain, kind, rows, looped) * dtype_bytes(tile_type(op.a).element_type)
     threads = target.arch.warpgroup * target.arch.warp
     return total * target.mma.rows / threads / target.arch.register_bytes
 

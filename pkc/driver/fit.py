@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, written_type
 from pkc.dialect.counters import CounterOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import CLUSTER, CONSUMERS, STAGES, KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
@@ -169,8 +169,9 @@ def _sizes(kernel: KernelOp) -> dict[str, int]:
     """The positions of the blocks of each run-time dimension that has blocks of one size."""
     found: dict[str, set[int]] = {}
     for op in kernel.walk():
-        if isinstance(op, BlockOp) and isinstance(op.result.type.of, str):
-            found.setdefault(op.result.type.of, set()).add(op.result.type.extent)
+        kind = written_type(op.result) if isinstance(op, BlockOp) else None
+        if kind is not None and isinstance(kind.of, str):
+            found.setdefault(kind.of, set()).add(kind.extent)
     return {dim: sizes.pop() for dim, sizes in found.items() if len(sizes) == 1}
 
 
@@ -197,5 +198,5 @@ def _multiplied(kernel: KernelOp) -> dict[str, int]:
 def _dim(tile: SSAValue, axis: int) -> str | None:
     """The run-time dimension that an axis of a tile goes through, if that is known."""
     block = block_of_axis(tile, axis)
-    found = block.owner.result.type.of if block is not None and isinstance(block.owner, BlockOp) else None
-    return found if isinstance(found, str) else None
+    kind = written_type(block) if block is not None and isinstance(block.owner, BlockOp) else None
+    return kind.of if kind is not None and isinstance(kind.of, str) else None

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pkc.cost.operations import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
-from pkc.dialect.coordinates import BlockCountOp, FirstVisitedOp, VisitedOp
+from pkc.dialect.coordinates import BlockCountOp, FirstVisitedOp, VisitedOp, written_type
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
@@ -56,7 +56,7 @@ def other_sizes(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
 
 def _kinds(kernel: KernelOp) -> Iterator[BlockType]:
     for op in kernel.walk():
-        yield from (value.type for value in op.results if isinstance(value.type, BlockType))
+        yield from (kind for value in op.results if (kind := written_type(value)) is not None)
 
 
 def counts_blocks(op: Operation) -> bool:
@@ -90,7 +90,7 @@ def _of_accesses(kernel: KernelOp) -> Iterator[tuple[Dim, _Is]]:
     """The last two dimensions of the tiles that are loaded and stored."""
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp | AccumulateOp):
-            blocks = [index.type for index in op.indices if isinstance(index.type, BlockType)]
+            blocks = [kind for index in op.indices if (kind := written_type(index)) is not None]
             for kind, block in zip((_Is.COLUMNS, _Is.ROWS), reversed(blocks), strict=False):
                 if isinstance(block.of, str):
                     yield block.of, kind
@@ -100,7 +100,7 @@ def _block(tile: SSAValue, axis: int) -> BlockType | None:
     """What an axis goes through, loops seen through; None if that is not known."""
     found = block_of_axis(tile, axis)
     if found is not None:
-        return found.type if isinstance(found.type, BlockType) else None
+        return written_type(found)
     if not isinstance(tile, OpResult):
         return None
     if isinstance(tile.op, scf.ForOp):

@@ -7,7 +7,7 @@
 // CHECK: %[[BY:.*]] = pk.dim "N"
 // CHECK: %[[STOP:.*]] = arith.addi %{{.*}}, %[[BY]] : index
 // CHECK: %[[END:.*]] = arith.minsi %[[STOP]], %{{.*}} : index
-// CHECK: %[[SHIFTED:.*]] = pk.block[%j] from %[[BY]] to %[[END]] : !pk.block<L by 128>
+// CHECK: %[[SHIFTED:.*]] = pk.block[%j] from %[[BY]] to %[[END]] {shifted = !pk.block<N by 128>} : !pk.block<L by 128>
 // CHECK-NOT: pk.gather
 // CHECK: %w = pk.load %W[%k, %[[SHIFTED]] : !pk.block<K by 64>, !pk.block<L by 128>]
 pk.kernel @columns(%W: !pk.private<[K, L], bf16> {pk.name = "W"}, %Y: !pk.private<[K, N], bf16> {pk.name = "Y"}) attributes {schedule = {}} {
@@ -36,7 +36,7 @@ pk.kernel @columns(%W: !pk.private<[K, L], bf16> {pk.name = "W"}, %Y: !pk.privat
 // Rows that are stored, shifted by the number of an iteration.
 // CHECK-LABEL: pk.kernel @rows
 // CHECK: scf.for %[[I:.*]] =
-// CHECK: pk.block[%j] from %[[I]] to %{{.*}} : !pk.block<M by 16>
+// CHECK: pk.block[%j] from %[[I]] to %{{.*}} {shifted = !pk.block<M by 16>} : !pk.block<M by 16>
 // CHECK: pk.store
 // CHECK-NOT: pk.scatter_store
 pk.kernel @rows(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {schedule = {}} {

@@ -12,7 +12,7 @@ from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.by_table import GatherOp, ScatterStoreOp
-from pkc.dialect.coordinates import BlockOp, DimOp
+from pkc.dialect.coordinates import SHIFTED, BlockOp, DimOp, written_type
 from pkc.dialect.elementwise import AddOp, CompareOp, SelectOp, SubOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
@@ -44,7 +44,7 @@ class ShiftBlocks(KernelPass):
     After:
 
         %end = min(N + N, L)
-        %shifted = pk.block[%j] from %N to %end : !pk.block<L by 128>
+        %shifted = pk.block[%j] from %N to %end {shifted = !pk.block<N by 128>} : !pk.block<L by 128>
         %w = pk.load %W[%k, %shifted : ...] : ...
     """
 
@@ -188,4 +188,6 @@ def _block(shift: _Shift, dim: Dim, op: Operation) -> SSAValue:
     start = by if block.start is None else numbers.plus(block.start, by)
     stop = numbers.length(known.of) if block.stop is None else block.stop
     end = numbers.least(numbers.plus(stop, by), numbers.length(dim))
-    return numbers.made(BlockOp(block.index, BlockType(dim, known.extent), start=start, stop=end))
+    made = BlockOp(block.index, BlockType(dim, known.extent), start=start, stop=end)
+    made.attributes[SHIFTED] = written_type(block.result) or known
+    return numbers.made(made)
