@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, S
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
-from pkc.dialect.fences import Fence, FenceOp
-from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.fences import DrainOp, Fence, FenceOp
+from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, MmaOp, TransposeOp, pieces_of, reads_registers
 
 TRANSFER = "transfer"
@@ -115,6 +115,26 @@ def crosses_proxies(commit: CommitOp) -> Operation | None:
                 if reader is not None:
                     return reader
     return None
+
+
+def read_by_threads(channel: SSAValue, role: Operation) -> bool:
+    """Whether a role reads stages of a channel by ordinary instructions, and TMA fills them again: what a thread has
+    asked for may still be on its way when it gives a stage back, and a barrier orders the generic proxy alone."""
+    uses = [use.operation for use in channel.uses]
+    made = [tile.owner for op in uses if isinstance(op, CommitOp) for tile in op.tiles]
+    if not any(isinstance(owner, LoadOp) and moves_by_tma(owner) for owner in made):
+        return False
+    consumed = [tile for op in uses if isinstance(op, ConsumeOp) and role.is_ancestor(op) for tile in op.tiles]
+    reading = (use for tile in consumed for use in _uses(tile))
+    return any(not isinstance(use.operation, TransposeOp) and not _asynchronous(use) for use in reading)
+
+
+def is_read_fenced(release: ReleaseOp | ReleaseDeferredOp) -> bool:
+    """Whether a fence stands in front of the release of a stage, with nothing but other releases and drains between."""
+    op = release.prev_op
+    while isinstance(op, ReleaseOp | ReleaseDeferredOp | DrainOp):
+        op = op.prev_op
+    return isinstance(op, FenceOp) and op.kind.data is Fence.AsyncShared
 
 
 def is_fenced(commit: CommitOp) -> bool:

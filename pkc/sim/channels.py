@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect import roles
 from pkc.dialect.numeric import Values
-from pkc.dialect.program import PHASE, KernelOp
+from pkc.dialect.program import PHASE, KernelOp, RoleOp
 from pkc.dialect.ranges import Bounded
-from pkc.dialect.transfers import crosses_proxies, is_fenced
+from pkc.dialect.transfers import crosses_proxies, is_fenced, is_read_fenced, read_by_threads
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors, order_errors
@@ -183,9 +183,13 @@ def _freeing(op: roles.ReleaseOp | roles.ReleaseDeferredOp, machine: Machine) ->
     """A function after which the oldest stage that is not free may be filled again."""
     guest = roles.channel_of(op.channel).guest
     find_guest = ring_of(guest.result, machine) if guest is not None else None
+    unfenced = _reads_unfenced(op, machine)
 
     def free(ring: Ring, frame: Frame) -> None:
         warp_role, number = frame.warp_role, ring.released + 1
+        if unfenced:
+            label = roles.channel_of(op.channel).label.data
+            raise PkcError(order_errors.ReadNotFenced(span_of(op.location), label, warp_role.name))
         for each in (ring,) if find_guest is None else (ring, find_guest(frame)):
             if each.clocks is not None:
                 _check_read(op, each.clocks, number, warp_role)
@@ -199,6 +203,15 @@ def _freeing(op: roles.ReleaseOp | roles.ReleaseDeferredOp, machine: Machine) ->
         machine.scheduler.wake(ring.free)
 
     return free
+
+
+def _reads_unfenced(op: roles.ReleaseOp | roles.ReleaseDeferredOp, machine: Machine) -> bool:
+    """Whether a role gives back a stage that it has read, and that TMA fills again, without a fence for that."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, RoleOp):
+        around = around.parent_op()
+    explicit = machine.order is not None and machine.order.explicit
+    return explicit and around is not None and read_by_threads(op.channel, around) and not is_read_fenced(op)
 
 
 def _unfenced(op: roles.CommitOp, machine: Machine) -> Operation | None:

@@ -36,8 +36,8 @@ Launch         8.9.4            a launch begins after its caller's writes, for b
                                 have, on this rank alone: `WarpRole.__init__`
 
 A stage that ordinary instructions fill and TMA or wgmma reads needs a fence before its commit, or behind its consume if
-it arrives asynchronously; whether there is one is seen in the IR (`pkc.dialect.transfers.is_fenced`), as passes ask
-that too.
+it arrives asynchronously, and one that ordinary instructions read and TMA fills again needs one before its release.
+Whether there is one is seen in the IR (`pkc.dialect.transfers.is_fenced`, `is_read_fenced`), as passes ask that too.
 
 Stronger than PTX, so that programs are refused that PTX gives a meaning:
 

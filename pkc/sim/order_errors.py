@@ -1,4 +1,4 @@
-"""Findings about the order of memory accesses: PK730 to PK739."""
+"""Findings about the order of memory accesses: PK730 to PK740."""
 
 from __future__ import annotations
 
@@ -67,6 +67,18 @@ class StageNotFenced(Diagnostic):
     title = "a stage of `{channel}` is filled by ordinary instructions and read through the async proxy"
     label = "committed here by {warp_role}"
     help = "put `pk.fence async_shared` between the last tile of the stage and its commit"
+    channel: str
+    warp_role: str
+
+
+class ReadNotFenced(Diagnostic):
+    """Raised when a stage is released that ordinary instructions have read, and that TMA fills again, without a
+    fence."""
+
+    code = "PK740"
+    title = "a stage of `{channel}` is read by ordinary instructions and filled again through the async proxy"
+    label = "released here by {warp_role}"
+    help = "put `pk.fence async_shared` in front of the release: what threads have asked for may come later"
     channel: str
     warp_role: str
 

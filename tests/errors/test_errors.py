@@ -45,6 +45,7 @@ OTHER: dict[str, str] = {
     "PK737": "tests/sim/test_order.py::test_an_exit_without_waiting",
     "PK738": "tests/sim/test_mma.py::test_a_stage_that_a_product_in_flight_reads",
     "PK739": "tests/sim/test_mma.py::test_an_mma_that_is_not_awaited",
+    "PK740": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",
     "PK801": "tests/codegen/test_nvrtc.py::test_rejected_code_names_the_users_line",
     "PK802": "tests/codegen/test_nvrtc.py::test_without_nvrtc",
     "PK803": "tests/codegen/test_build.py::test_spills",

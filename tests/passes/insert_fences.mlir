@@ -506,3 +506,50 @@ pk.kernel @handed(%A: !pk.private<[64], f32> {pk.name = "A"}, %G: !pk.pgl<[64], 
     pk.signal %entered at %zero[%zero] by %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// What threads have asked for may come later than they arrive: a fence before TMA may fill the stage again. One serves
+// several releases; a stage that threads fill, and one that a TMA store reads, need none.
+// CHECK-LABEL: pk.kernel @reads
+// CHECK: pk.role consumer
+// CHECK: pk.exp
+// CHECK-NEXT: pk.fence async_shared
+// CHECK-NEXT: pk.release %0
+// CHECK-NEXT: pk.release %1
+// CHECK-NEXT: pk.fence async_shared
+// CHECK-NEXT: pk.commit %2
+// CHECK: pk.role storer
+// CHECK-NOT: pk.fence
+// CHECK: pk.release %2
+pk.kernel @reads(%A: !pk.private<[64], f32> {pk.name = "A"}, %B: !pk.private<[64], f32> {pk.name = "B"}) attributes {derived} {
+  %0 = pk.channel "A" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %1 = pk.channel "A2" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %2 = pk.channel "B" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %zero = arith.constant 0 : index
+  pk.role loader {
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64xf32>>
+    %a = pk.load %A[%d : !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64], f32> -> !pk.tile<64xf32>
+    pk.commit %0, %a : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+    pk.acquire %1 : !pk.channel<!pk.tile<64xf32>>
+    %b = pk.load %A[%d : !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64], f32> -> !pk.tile<64xf32>
+    pk.commit %1, %b : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+  pk.role consumer {
+    %a = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    %b = pk.consume %1 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.acquire %2 : !pk.channel<!pk.tile<64xf32>>
+    %sum = pk.add %a, %b : !pk.tile<64xf32>
+    %t = pk.exp %sum : !pk.tile<64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64xf32>>
+    pk.release %1 : !pk.channel<!pk.tile<64xf32>>
+    pk.commit %2, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+  pk.role storer {
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %t = pk.consume %2 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.store %t, %B[%d : !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64xf32>, !pk.private<[64], f32>
+    pk.release %2 : !pk.channel<!pk.tile<64xf32>>
+  }
+}

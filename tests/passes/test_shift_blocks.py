@@ -117,3 +117,11 @@ def _found(text: str, dims: dict[str, int], op: str) -> tuple[dict[str, Any], di
         key: value.tobytes() for key, value in expected.items()
     }
     return inputs, found
+
+
+def test_the_schedule_sets_sizes_of_the_programs_blocks() -> None:
+    """Not of the dimension that a shifted block lies in, of which the program has no blocks."""
+    program = parse_text(Source("k.pk", PACKED.replace("n + 0", "n + L - L + N").strip() + "\n"))
+    found = autoschedule(program, dims={"M": 4096, "K": 1024, "N": 4096, "L": 8192}, ranks=1, measured=False)
+    assert {key for key in found.schedule if key.startswith("tile_")} <= {"tile_M", "tile_N", "tile_K"}
+    assert found.compiled is not None or found.schedule is not None

@@ -108,6 +108,10 @@ DROPPED = {
         ("gemm_rs", "", "consumer", FenceOp, is_fence(Fence.AsyncShared)),
         ("PK734", "cast"),
     ),
+    "fence between what threads read and the release": (
+        ("attention_delta", "", "consumer", FenceOp, is_fence(Fence.AsyncShared)),
+        ("PK740", "dO, O"),
+    ),
     "drain in front of a release": (
         ("gemm_rs", "", "storer", DrainOp, is_drain(Drain.Read)),
         ("PK735", "cast"),

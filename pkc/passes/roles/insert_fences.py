@@ -17,8 +17,16 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import KernelOp, RoleOp, packed
-from pkc.dialect.roles import CommitOp, ConsumeOp
-from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma
+from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.transfers import (
+    FENCED,
+    crosses_proxies,
+    is_fenced,
+    is_read_fenced,
+    moves_async,
+    moves_by_tma,
+    read_by_threads,
+)
 from pkc.dialect.types import PGLType
 from pkc.passes.analysis.dependence import ancestors, role_around, roles_around
 from pkc.passes.build import before
@@ -45,8 +53,8 @@ class InsertFences(KernelPass):
     - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed; for
       what is still on its way then, behind the consume.
     - A stage that a TMA store reads is released only when it has been read; where releases are deferred, that is the
-      oldest stage. A stage that ordinary instructions read needs no drain: their values have arrived, and the mbarrier
-      comes before the next load into it.
+      oldest stage. In front of the release of one that ordinary instructions read stands a fence if TMA fills it again:
+      what they have asked for may come later than the mbarrier says so.
     - A signal that travels in packets releases nothing, and nothing is acquired behind its wait.
     - A store to a place to which another one is on its way waits until that is complete.
     - A role ends when its stores are complete.
@@ -81,6 +89,8 @@ class InsertFences(KernelPass):
                 op.attributes[ORDER] = StringAttr(_order(op))
             if isinstance(op, CommitOp) and crosses_proxies(op) is not None:
                 _fence_stage(op)
+        for role in kernel.roles:
+            _fence_reads(role)
         shared = set(_shared_by_tma(kernel))
         _acquire(kernel, shared)
         shared |= set(_shared_rows(kernel))
@@ -102,6 +112,14 @@ def _fence_stage(commit: CommitOp) -> None:
             consume.parent.insert_op_after(fence, consume)
     if not is_fenced(commit):
         before(commit, [FenceOp(Fence.AsyncShared)])
+
+
+def _fence_reads(role: RoleOp) -> None:
+    """In front of each release of a stage that TMA fills again, for what threads have read from it: many of one block
+    have one fence."""
+    for op in [op for op in role.walk() if isinstance(op, ReleaseOp | ReleaseDeferredOp)]:
+        if read_by_threads(op.channel, role) and not is_read_fenced(op):
+            before(op, [FenceOp(Fence.AsyncShared)])
 
 
 # Signals and waits

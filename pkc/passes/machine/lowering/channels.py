@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
+from pkc.dialect.fences import FenceOp
 from pkc.dialect.roles import AHEAD, AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, ClipOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_async
@@ -59,8 +60,8 @@ def _freed_by(op: ReleaseOp) -> ReleaseDeferredOp | None:
     if any(isinstance(other, ReleaseOp) and other.channel is op.channel for other in loop.walk() if other is not op):
         return None
     following = loop.next_op
-    while isinstance(following, ReleaseDeferredOp):
-        if following.channel is op.channel:
+    while isinstance(following, ReleaseDeferredOp | FenceOp):
+        if isinstance(following, ReleaseDeferredOp) and following.channel is op.channel:
             return following
         following = following.next_op
     return None
@@ -198,7 +199,7 @@ def release_deferred(role: WarpRole, op: ReleaseDeferredOp) -> None:
     emit, kept = role.emit, role.places[op.channel].kept
     if kept is None:
         loop = op.prev_op
-        while isinstance(loop, ReleaseDeferredOp):
+        while isinstance(loop, ReleaseDeferredOp | FenceOp):
             loop = loop.prev_op
         assert isinstance(loop, scf.ForOp)
         with emit.when(emit.compare("slt", role.known[loop.lb], role.known[loop.ub])):

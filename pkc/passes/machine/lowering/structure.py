@@ -311,9 +311,11 @@ def _commit(role: WarpRole, op: roles.CommitOp) -> None:
 
 
 def _fence(role: WarpRole, op: fences.FenceOp) -> None:
-    """Generic writes to a stage are emitted at its commit, so the fence that orders them comes behind those."""
+    """Generic writes to a stage are emitted at its commit, so the fence that orders them comes behind those; that of
+    reads stands in front of a release."""
     name = f"fence_{op.kind.data}"
-    if op.kind.data is fences.Fence.AsyncShared:
+    of_reads = isinstance(op.next_op, roles.ReleaseOp | roles.ReleaseDeferredOp)
+    if op.kind.data is fences.Fence.AsyncShared and not of_reads:
         role.pending_fences.append(name)
     else:
         role.emit.do(name)
