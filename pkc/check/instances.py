@@ -15,7 +15,7 @@ from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.semantics.errors import IndexOutOfRange
-from pkc.sim.draw import seeds_for
+from pkc.sim.draw import seeds_for, seeds_together
 from pkc.sim.numbers import grows_with
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import other_dims, swept_dims
@@ -29,6 +29,10 @@ _MOST_SEEDS = 12
 """From as many seeds at most inputs are drawn for integers that are compared, and from one round more of all cases."""
 
 
+_MOST_TOGETHER = 40
+"""Up to this seed inputs are drawn in which the elements of arrays are alike."""
+
+
 @dataclass(frozen=True)
 class Instance:
     """Sizes, and the first of the seeds that inputs are drawn from."""
@@ -36,7 +40,7 @@ class Instance:
     dims: Mapping[str, int]
     seed: int
     brief: bool = False
-    """Whether it is one of many sizes, looked at in one order."""
+    """Whether it is one of many, looked at in one order."""
 
 
 def other_instances(
@@ -47,8 +51,9 @@ def other_instances(
     asked: Mapping[str, int],
 ) -> Iterator[Instance]:
     """Further instances, in which dimensions that are given keep their size. If the program compares integers that are
-    drawn, each has other ones, and there are more with the sizes asked for, until each integer has been on both sides.
-    Last come many sizes in a row, looked at briefly. Raises `PkcError` if dimensions do not fit."""
+    drawn, each has other ones, and there are more with the sizes asked for, until each integer has been on both sides;
+    briefly also those in which all elements of an array, or of a row, are alike. Last come many sizes in a row, looked
+    at briefly. Raises `PkcError` if dimensions do not fit."""
     seeds = min(_MOST_SEEDS, 2 * seeds_for(kernel, ranks=ranks, dims=asked))
     seen = [dict(asked)]
     for sizes in other_dims(kernel, ranks):
@@ -56,7 +61,11 @@ def other_instances(
         if dims not in seen:
             yield Instance(dims, LAUNCHES * len(seen) if seeds else 0)
             seen.append(dims)
-    yield from (Instance(asked, seed) for seed in range(LAUNCHES * len(seen), seeds, LAUNCHES))
+    drawn = range(LAUNCHES * len(seen), seeds, LAUNCHES)
+    yield from (Instance(asked, seed) for seed in drawn)
+    together = seeds_together(kernel, ranks=ranks, dims=asked)
+    alike = range(together.start // LAUNCHES * LAUNCHES, min(together.stop, _MOST_TOGETHER), LAUNCHES)
+    yield from (Instance(asked, seed, brief=True) for seed in alike if seed not in drawn)
     for sizes in swept_dims(kernel, ranks):
         dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
         if dims not in seen:

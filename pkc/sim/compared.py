@@ -41,6 +41,8 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _SIDES = {"eq": (0, 1, -1), "ne": (1, 0, -1), "lt": (-1, 0, 1), "le": (0, 1, -1), "gt": (1, 0, -1), "ge": (0, -1, 1)}
 """What is one side and the other one of a number, by what it is compared by, and the third of its neighbours."""
 
+_ASKED = {"eq": {"equal"}, "ne": {"equal"}, "gt": {"above"}, "le": {"above"}}
+
 _MOST_SIDES = 64
 """As many numbers are drawn at most of one integer."""
 
@@ -75,9 +77,22 @@ class _Sides:
 
     def of(self, value: SSAValue) -> tuple[int, ...]:
         if value not in self._found:
-            numbers = (number for use in value.uses for number in self._of_use(use) if -_LIMIT <= number < _LIMIT)
-            self._found[value] = tuple(dict.fromkeys(numbers))[:_MOST_SIDES]
+            found = [number for use in value.uses for number in self._of_use(use) if -_LIMIT <= number < _LIMIT]
+            below = [-1] if {"equal", "above"} <= self._asked_of_zero(value) else []
+            self._found[value] = tuple(dict.fromkeys(below + found))[:_MOST_SIDES]
         return self._found[value]
+
+    def _asked_of_zero(self, value: SSAValue) -> set[str]:
+        """Whether it is asked of an integer if it is equal to 0, and if it is above: these differ below zero alone."""
+        asked: set[str] = set()
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, ReadOp | LoadOp | GatherOp | arith.IndexCastOp | SplatOp | ClipOp | BroadcastOp):
+                asked |= self._asked_of_zero(op.results[0]) if use.index == 0 else set()
+            elif isinstance(op, arith.CmpiOp | elementwise.CompareOp):
+                of_zero = 0 in self._numbers(op.operands[1 - use.index])
+                asked |= _ASKED.get(_predicate(op, use), set()) if of_zero else set()
+        return asked
 
     def _of_use(self, use: Use) -> Iterator[int]:
         op = use.operation
@@ -85,22 +100,14 @@ class _Sides:
             yield from self.of(op.result) if use.index == 0 else ()
         elif isinstance(op, scf.YieldOp) and isinstance(branch := op.parent_op(), scf.IfOp):
             yield from self.of(branch.results[use.index])
-        elif isinstance(op, arith.CmpiOp):
-            yield from self._beside(op, use, _PREDICATES[op.predicate.value.data])
-        elif isinstance(op, elementwise.CompareOp):
-            yield from self._beside(op, use, str(op.predicate.data))
-        elif isinstance(op, scf.ForOp) and use.index < 2:
-            yield from self._beside(op, use, "lt")
-            yield from self._ends(op.body.block.args[0])
+        elif isinstance(op, arith.CmpiOp | elementwise.CompareOp | scf.ForOp) and use.index < 2:
+            yield from _around(self._numbers(op.operands[1 - use.index]), _predicate(op, use))
+            yield from self._ends(op.body.block.args[0]) if isinstance(op, scf.ForOp) else ()
         elif isinstance(op, TasksOp):
             yield from _around([0], "gt")
             yield from self._ends(op.body.block.args[use.index])
         elif isinstance(op, (*_SAME, *_BINARY)) and op.results[0].type != i1:
             yield from self._through(op, use) if isinstance(op, _BINARY) else self.of(op.results[0])
-
-    def _beside(self, op: Operation, use: Use, predicate: str) -> Iterator[int]:
-        numbers = self._numbers(op.operands[1 - use.index])
-        return _around(numbers, predicate if use.index == 0 else _MIRRORED.get(predicate, predicate))
 
     def _ends(self, variable: SSAValue) -> Iterator[int]:
         """Where loops end that just come to what their variable is compared with, and just not."""
@@ -162,8 +169,19 @@ class _Sides:
         return [] if op.operands else [-(-size // kind.extent)]
 
 
+def _predicate(op: arith.CmpiOp | elementwise.CompareOp | scf.ForOp, use: Use) -> str:
+    """What an integer is to the other operand, for the branch to be taken, or for a loop to have iterations."""
+    if isinstance(op, scf.ForOp):
+        predicate = "lt"
+    elif isinstance(op, arith.CmpiOp):
+        predicate = _PREDICATES[op.predicate.value.data]
+    else:
+        predicate = str(op.predicate.data)
+    return predicate if use.index == 0 else _MIRRORED.get(predicate, predicate)
+
+
 def _around(numbers: Iterable[int], predicate: str) -> Iterator[int]:
-    """Below zero only where the comparison asks for that."""
+    """Below zero only where the comparison asks for that, or two of them do together."""
     numbers = list(numbers)
     one, other, third = _SIDES[predicate]
     yield from (number + by for number in numbers for by in (one, other))
@@ -201,17 +219,27 @@ def spread_out(drawn: Values, cases: Cases, *, name: str, seed: int, on_ranks: b
     """Each element one of the chosen numbers, or as it was drawn.
 
     From seed to seed an element goes through all cases, at first each rank from another one. When it has had them all,
-    it does so again, in turn from one that all ranks share and from any, so that what two elements are together differs
-    too.
+    it does so again: together with all elements, together with those of its row, or rank, in turn from one that all
+    ranks share, and from any, so that what elements are together differs too.
     """
     rounds, step = divmod(seed, cases.number)
-    rng = np.random.default_rng([zlib.crc32(name.encode()), rounds])
     of_rank = drawn.shape[1:] if on_ranks else drawn.shape
-    if rounds == 0:
-        first = np.arange(prod(of_rank)).reshape(of_rank)
-        first = np.stack([first + rank for rank in range(len(drawn))]) if on_ranks else first
-    else:
-        first = rng.integers(0, cases.number, of_rank if rounds % 2 else drawn.shape)
+    rng = np.random.default_rng([zlib.crc32(name.encode()), rounds])
+    first = _first_cases(rounds, drawn.shape, of_rank, cases, rng)
     case = np.broadcast_to(first + step, drawn.shape) % cases.number
     numbers = np.resize(np.array(cases.chosen, drawn.dtype), cases.number)
     return np.where(case < len(cases.chosen), numbers[case], drawn)
+
+
+def _first_cases(
+    rounds: int, shape: tuple[int, ...], of_rank: tuple[int, ...], cases: Cases, rng: np.random.Generator
+) -> Values:
+    """The cases that elements begin a round with; `of_rank` is the shape of what a rank has of them."""
+    rows = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+    if rounds == 0:
+        spread = np.arange(prod(of_rank)).reshape(of_rank)
+        return spread if shape == of_rank else spread + rows
+    kind = (rounds - 1) % 4
+    if (kind == 0 and prod(of_rank) > 1) or (kind == 1 and prod(shape[1:]) > 1):
+        return rows * kind
+    return rng.integers(0, cases.number, of_rank if kind % 2 == 0 else shape)

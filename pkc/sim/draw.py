@@ -99,6 +99,14 @@ def seeds_for(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> int:
     return max((cases.number for cases in _compared(Program(kernel), sizes).values()), default=0)
 
 
+def seeds_together(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> range:
+    """The seeds of inputs in which all elements of an array, or of a row, are alike; none if no array is compared."""
+    called, sizes = Program(kernel), {**dims, RANKS: ranks}
+    found = _compared(called, sizes).items()
+    numbers = [cases.number for name, cases in found if name in called.arrays and prod(_shape(called, name, sizes)) > 1]
+    return range(max(numbers, default=0), 3 * max(numbers, default=0))
+
+
 def _compared(called: Program, sizes: Mapping[str, int]) -> dict[str, Cases]:
     """What the integers that are compared are drawn from; not those that depend on each other, as offsets do."""
     found: dict[str, Cases] = {}
@@ -114,6 +122,8 @@ def _compared(called: Program, sizes: Mapping[str, int]) -> dict[str, Cases]:
         beyond = partial(_are_kept_from, ranges, value, sizes)
         chosen = tuple(number for number in sides(value, sizes) if not ranges or number in within or beyond(number))
         if chosen and not within.pairs:
+            ends = (within.low, within.high - 1) if ranges else (0,)
+            chosen = tuple(dict.fromkeys((*chosen, *ends))) if is_array else chosen
             found[name] = Cases(chosen, len(chosen) if ranges else 1)
     return found
 
@@ -129,9 +139,7 @@ def _are_kept_from(ranges: Iterable[Range], value: SSAValue, sizes: Mapping[str,
 def _array(
     called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator, period: int | None
 ) -> Values:
-    kind = called.arrays[name]
-    shape = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
-    shape = [sizes[RANKS], *shape] if has_leading_ranks(kind) else shape
+    kind, shape = called.arrays[name], _shape(called, name, sizes)
     if kind.element_type in FLOATS and period is not None and period < prod(shape):
         return np.resize(rng.standard_normal(period, dtype=np.float32).astype(numpy_dtype(kind.element_type)), shape)
     if kind.element_type in FLOATS:
@@ -147,6 +155,12 @@ def _array(
         return _distinct(wanted, shape, rng, whole=shared)
     drawn = _integers(wanted, shape, sizes, rng)
     return np.sort(drawn, axis=-1) if offsets else drawn
+
+
+def _shape(called: Program, name: str, sizes: Mapping[str, int]) -> list[int]:
+    kind = called.arrays[name]
+    shape = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
+    return [sizes[RANKS], *shape] if has_leading_ranks(kind) else shape
 
 
 def _reads(array: SSAValue) -> list[SSAValue]:

@@ -192,3 +192,78 @@ kernel k(X: f32[3, M], Y: f32[E, M], t: i32[E]):
                 Y[e, m] = X[0, m] * 2.0
 """,
 )
+_KEPT = """
+kernel k(X: f32[6, 64].symmetric(), kept: i32[6].replicate(), Y: f32[6, 64], G: f32[6, 64].symmetric().scratch(),
+         s: signal[1]):
+    with role(communicator):
+        n = 0
+        for t in range(6):
+            if kept[t] > 0:
+                store(G.at((rank + 1) % ranks)[t, :], X[t, :])
+                n = n + 1
+        {announced}
+    with role(consumer):
+        {awaited}
+        for t in range(6):
+            if kept[t] {asked} 0:
+                Y[t, :] = G[t, :]
+            else:
+                Y[t, :] = zeros(f32, 64)
+"""
+_FLAG = "signal(s.at((rank + 1) % ranks)[0], 1)"
+RIGHT["rows that are kept, all announced at once"] = Right(
+    _ALL, _KEPT.format(announced=_FLAG, awaited="wait(s[0], 1)", asked=">")
+)
+WRONG["nothing is announced if no row is kept"] = Wrong(
+    ("PK481",),
+    2,
+    _KEPT.format(announced=f"if n > 0:\n            {_FLAG}", awaited="wait(s[0], 1)", asked=">"),
+)
+WRONG["a row below zero is kept by one side"] = Wrong(
+    ("PK705", "PK730"), 2, _KEPT.format(announced=_FLAG, awaited="wait(s[0], 1)", asked="!=")
+)
+_PACKED = """
+kernel k(X: f32[5, 64].symmetric(), to: i32[5].replicate(), Y: f32[2, 64], G: f32[2, {room}, 64].symmetric().scratch(),
+         s: signal[1]):
+    with role(communicator):
+        for e in range(2):
+            n = 0
+            for t in range(5):
+                if to[t] == e:
+                    store(G.at((rank + 1) % ranks)[e, n, :], X[t, :])
+                    n = n + 1
+        signal(s.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(s[0], 1)
+        for e in range(2):
+            n = 0
+            y = zeros(f32, 64)
+            for t in range(5):
+                if to[t] == e:
+                    y = y + G[e, n, :]
+                    n = n + 1
+            Y[e, :] = y
+"""
+RIGHT["room for all rows at one place"] = Right((2, 3), _PACKED.format(room=5))
+WRONG["room for all rows but one at one place"] = Wrong(("PK706",), 2, _PACKED.format(room=4))
+_OF_ROWS = """
+kernel k(X: f32[64].symmetric(), n: i32[ranks, 5].replicate(), Y: f32[ranks, 64], G: f32[ranks,
+         64].symmetric().scratch(), s: signal[ranks]):
+    with role(communicator):
+        total = 0
+        for e in range(5):
+            total = total + min(n[rank, e], 4)
+        for r in ring():
+            store(G.at(r)[rank, :], X[:])
+        {announced}
+    with role(consumer):
+        for r in ring():
+            wait(s[r], 1)
+            Y[r, :] = G[r, :]
+"""
+RIGHT["each rank announces, whatever its counts are"] = Right(
+    (2, 3), _OF_ROWS.format(announced="signal_all(s[rank], 1)")
+)
+WRONG["a rank whose counts are all zero does not announce"] = Wrong(
+    ("PK481",), 2, _OF_ROWS.format(announced="if total > 0:\n            signal_all(s[rank], 1)")
+)

@@ -49,6 +49,7 @@ _OFTEN = {
     "a row left free behind each four",
     "two hundred flags in turn",
     "a credit of the expert before the last",
+    "nothing is announced if no row is kept",
 }
 """What no other test is about."""
 
