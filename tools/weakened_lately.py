@@ -85,8 +85,8 @@ LATELY = (
     Mistake(
         "what 8 bits hold is no number to pass",
         "sim/numbers.py",
-        "pairs = [(op.tile, _LAST_I8)]",
-        "pairs = []",
+        "return [(op.tile, _LAST_I8)]",
+        "return []",
         _AT_SIZES,
         "rows that 8 bits name",
     ),

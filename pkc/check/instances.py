@@ -41,6 +41,8 @@ class Instance:
     seed: int
     brief: bool = False
     """Whether it is one of many, looked at in one order."""
+    alike: bool = False
+    """Whether it is about inputs in which the elements of arrays are alike, not about sizes."""
 
 
 def other_instances(
@@ -52,8 +54,8 @@ def other_instances(
 ) -> Iterator[Instance]:
     """Further instances, in which dimensions that are given keep their size. If the program compares integers that are
     drawn, each has other ones, and there are more with the sizes asked for, until each integer has been on both sides;
-    briefly also those in which all elements of an array, or of a row, are alike. Last come many sizes in a row, looked
-    at briefly. Raises `PkcError` if dimensions do not fit."""
+    briefly also those in which all elements of an array, or of a row, are alike, there and at the sizes that pass
+    numbers. Last come many sizes in a row, looked at briefly. Raises `PkcError` if dimensions do not fit."""
     seeds = min(_MOST_SEEDS, 2 * seeds_for(kernel, ranks=ranks, dims=asked))
     seen = [dict(asked)]
     for sizes in other_dims(kernel, ranks):
@@ -63,14 +65,20 @@ def other_instances(
             seen.append(dims)
     drawn = range(LAUNCHES * len(seen), seeds, LAUNCHES)
     yield from (Instance(asked, seed) for seed in drawn)
-    together = seeds_together(kernel, ranks=ranks, dims=asked)
-    alike = range(together.start // LAUNCHES * LAUNCHES, min(together.stop, _MOST_TOGETHER), LAUNCHES)
-    yield from (Instance(asked, seed, brief=True) for seed in alike if seed not in drawn)
+    yield from (one for one in _alike(kernel, ranks, asked) if one.seed not in drawn)
+    if seen[-1] != asked:
+        yield from _alike(kernel, ranks, seen[-1])
     for sizes in swept_dims(kernel, ranks):
         dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
         if dims not in seen:
             yield Instance(dims, LAUNCHES * len(seen) if seeds else 0, brief=True)
             seen.append(dims)
+
+
+def _alike(kernel: KernelOp, ranks: int, dims: Mapping[str, int]) -> Iterator[Instance]:
+    together = seeds_together(kernel, ranks=ranks, dims=dims)
+    first, end = together.start // LAUNCHES * LAUNCHES, min(together.stop, _MOST_TOGETHER)
+    yield from (Instance(dims, seed, brief=True, alike=True) for seed in range(first, end, LAUNCHES))
 
 
 def too_small(kernel: KernelOp, mean: Callable[[], object]) -> Diagnostic | None:

@@ -104,7 +104,7 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
     brief: list[_Checked] = []
-    drawn = 0
+    alike = 0
     for one in others:
         grounds = [] if one.dims == dims else checked.grounds
         other = replace(checked, dims=one.dims, seed=one.seed, request=few, grounds=grounds)
@@ -114,12 +114,12 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
         if past is not None:
             continue
         if one.brief and not _at_a_glance(other):
-            brief += [other] if one.dims != dims else []
-            drawn += one.dims == dims
+            brief += [] if one.alike else [other]
+            alike += one.alike
         elif not _check(other):
             return False
-    if drawn:
-        click.echo(f"ok: 1 order with each of {drawn} inputs more, in which the elements of arrays are alike")
+    if alike:
+        click.echo(f"ok: 1 order with each of {alike} inputs more, in which the elements of arrays are alike")
     if brief:
         sizes = "; ".join(instance_text(ranks, one.dims) for one in (brief[0], brief[-1]))
         click.echo(f"ok: 1 order on each of {len(brief)} sizes more, from {sizes}")

@@ -6,14 +6,17 @@ an integer that is compared with a number, or divided by one, has to come above 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect import elementwise
+from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
-from pkc.dialect.counters import CounterOp
+from pkc.dialect.counters import CounterOp, WaitOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, block_type, tile_type
@@ -21,6 +24,7 @@ from pkc.dialect.types import FLOATS, RANKS, BlockType, SignalType, i8
 
 _COMPARING = (arith.CmpiOp, arith.FloorDivSIOp, arith.MinSIOp, arith.MaxSIOp)
 _COMPARING_TILES = (elementwise.ModOp, elementwise.FloorDivOp, elementwise.BitAndOp, elementwise.CompareOp)
+_ORDERING = (arith.CmpiOp, arith.MinSIOp, arith.MaxSIOp, elementwise.CompareOp)
 _COMBINING = (arith.AddiOp, arith.SubiOp, arith.MinSIOp, arith.MaxSIOp, arith.MuliOp, arith.IndexCastOp)
 _COMBINING_TILES = (elementwise.AddOp, elementwise.SubOp, BroadcastOp, ClipOp, SplatOp)
 
@@ -63,6 +67,9 @@ def most(value: SSAValue, ranks: int) -> int | None:
         return ranks - 1
     if isinstance(op, DimOp):
         return ranks if op.dim.data == RANKS else None
+    if isinstance(op, arith.SubiOp) and (less := constant_of(op.rhs)) is not None:
+        left = most(op.lhs, ranks)
+        return None if left is None else left - less
     if not isinstance(op, arith.AddiOp | arith.MuliOp):
         return None
     sides = [most(side, ranks) for side in op.operands]
@@ -76,28 +83,56 @@ def _passed(op: Operation, ranks: int) -> Iterable[tuple[str, int]]:
         kind = op.block if isinstance(op, BlockCountOp) else block_type(op.result)
         ends = [end for bound in (op.start, op.stop) if bound and (end := most(bound, ranks)) is not None]
         return [(kind.of, max(ends) + kind.extent + 1)] if ends and isinstance(kind.of, str) else []
-    if isinstance(op, CounterOp):
-        assert isinstance(op.signal.type, SignalType)
-        fixed = zip(op.indices, op.signal.type.extents, strict=False)
-        pairs: list[tuple[SSAValue, int | None]] = [(index, n) for index, n in fixed if isinstance(n, int) and n > 1]
-    elif isinstance(op, CastOp) and tile_type(op.result).element_type == i8:
-        pairs = [(op.tile, _LAST_I8)]
-    elif isinstance(op, (*_COMPARING, *_COMPARING_TILES)):
-        pairs = [(op.lhs, number_in(op.rhs)), (op.rhs, number_in(op.lhs))]
-    else:
-        return []
     return [
         (dim, step * (number + 1) + 1)
-        for value, number in pairs
+        for value, number in _compared(op, ranks)
         if number is not None and number > 0
         for dim, step in _steps(value, ranks).items()
     ]
 
 
+def _compared(op: Operation, ranks: int) -> Sequence[tuple[SSAValue, int | None]]:
+    """The integers that an operation compares with numbers, and these."""
+    if isinstance(op, WaitOp) and isinstance(made := op.count.owner, arith.SubiOp):  # no wait for the first ones
+        return [(made.lhs, most(made.rhs, ranks)), *_flags(op)]
+    if isinstance(op, CounterOp):
+        return _flags(op)
+    if isinstance(op, CastOp) and tile_type(op.result).element_type == i8:
+        return [(op.tile, _LAST_I8)]
+    if isinstance(op, scf.ForOp):
+        return [(op.ub, most(op.lb, ranks))]
+    if not isinstance(op, (*_COMPARING, *_COMPARING_TILES)):
+        return []
+    left, right = _number(op.lhs, ranks), _number(op.rhs, ranks)
+    if left is None and right is None and isinstance(op, _ORDERING):
+        left = right = _added(op.lhs) + _added(op.rhs)
+    return [(op.lhs, right), (op.rhs, left)]
+
+
+def _flags(op: CounterOp) -> list[tuple[SSAValue, int | None]]:
+    """The indices of a counter, and how many flags there are."""
+    assert isinstance(op.signal.type, SignalType)
+    fixed = zip(op.indices, op.signal.type.extents, strict=False)
+    return [(index, n) for index, n in fixed if isinstance(n, int) and n > 1]
+
+
+def _number(value: SSAValue, ranks: int) -> int | None:
+    """The number that an integer is, or is at most."""
+    number = number_in(value)
+    return most(value, ranks) if number is None and isinstance(value.type, IndexType) else number
+
+
+def _added(value: SSAValue) -> int:
+    """How far an integer is from one that is no sum with a number."""
+    op = value.owner
+    if not isinstance(op, arith.AddiOp | arith.SubiOp | elementwise.AddOp | elementwise.SubOp):
+        return 0
+    return next((abs(number) for side in op.operands if (number := number_in(side)) is not None), 0)
+
+
 def _steps(value: SSAValue, ranks: int) -> Steps:
     if isinstance(value, BlockArgument):
-        end = end_of(value)
-        return {} if end is None else _steps(end, ranks)
+        return _steps_of_argument(value, ranks)
     op = value.owner
     if isinstance(op, PositionsOp):
         return _steps_of_block(block_type(op.block), 1)
@@ -107,17 +142,65 @@ def _steps(value: SSAValue, ranks: int) -> Steps:
         return _steps_of_block(op.block, op.block.extent * (1 if op.shard is None else ranks))
     if isinstance(op, BlockPositionOp):
         return _steps_of_block(block_type(op.block), 1)
+    if isinstance(op, ReadOp):
+        return dict.fromkeys(_bounds(op.array), 1)
+    if isinstance(op, scf.ForOp):
+        return _carried(op, op.results.index(value), ranks)
+    if isinstance(op, scf.IfOp):
+        number = op.results.index(value)
+        return _together((end.operands[number] for region in op.regions if (end := region.block.last_op)), ranks)
     if isinstance(op, arith.FloorDivSIOp):
         by = most(op.rhs, ranks) or 1
         return {dim: step * by for dim, step in _steps(op.lhs, ranks).items()}
     if not isinstance(op, (*_COMBINING, *_COMBINING_TILES)):
         return {}
-    factor = next(filter(None, map(constant_of, op.operands)), 1) if isinstance(op, arith.MuliOp) else 1
+    factor = (
+        next(filter(None, (_number(side, ranks) for side in op.operands)), 1) if isinstance(op, arith.MuliOp) else 1
+    )
+    steps = _together(op.operands, ranks, slowest=isinstance(op, arith.SubiOp))
+    return {dim: max(1, step // max(factor, 1)) for dim, step in steps.items()}
+
+
+def _together(values: Iterable[SSAValue], ranks: int, *, slowest: bool = False) -> Steps:
+    """The steps of one of some integers, whichever grows; of a difference those of the one that grows less."""
     found: dict[str, int] = {}
-    for side in op.operands:
-        for dim, step in _steps(side, ranks).items():
-            found[dim] = min(found.get(dim, step), max(1, step // max(factor, 1)))
+    for value in values:
+        for dim, step in _steps(value, ranks).items():
+            found[dim] = (max if slowest else min)(found.get(dim, step), step)
     return found
+
+
+def _steps_of_argument(value: BlockArgument, ranks: int) -> Steps:
+    around = value.owner.parent_op()
+    if isinstance(around, KernelOp):
+        return dict.fromkeys(_bounds(value), 1)
+    if isinstance(around, scf.ForOp) and value.index > 0:
+        return _carried(around, value.index - 1, ranks)
+    end = end_of(value)
+    return {} if end is None else _steps(end, ranks)
+
+
+def _carried(loop: scf.ForOp, number: int, ranks: int) -> Steps:
+    """Of what a loop hands on from iteration to iteration, as the number of a slot: it grows with the iterations, or
+    with those of a loop around that hand it to this one."""
+    return _steps(loop.ub, ranks) or _steps(loop.iter_args[number], ranks)
+
+
+def _bounds(given: SSAValue) -> Iterator[str]:
+    """The dimensions that an integer of the caller, or one below it, is a position of."""
+    for use in given.uses:
+        op = use.operation
+        if isinstance(op, ReadOp) and op.array is given:
+            yield from _bounds(op.result)
+        elif isinstance(op, scf.ForOp) and use.index == 1:
+            yield from _bounds(op.body.block.args[0])
+        elif isinstance(op, BlockCountOp) and isinstance(op.block.of, str) and given is not op.shard:
+            yield op.block.of
+        elif isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp):
+            dims = zip(array_type(op.array).dimensions, op.indices, strict=True)
+            yield from (dim for dim, index in dims if index is given and isinstance(dim, str))
+        elif isinstance(op, _COMBINING) and not isinstance(op, arith.MuliOp):
+            yield from _bounds(op.result)
 
 
 def _steps_of_block(block: BlockType, step: int) -> Steps:

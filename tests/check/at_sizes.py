@@ -850,3 +850,104 @@ WRONG["credits for two slots at once, one too few awaited"] = Wrong(
 WRONG["credits for two slots after the first of them"] = Wrong(
     ("PK730", "PK705"), 2, RIGHT["credits for two slots at once"].text.replace("t % 2 == 1", "t % 2 == 0")
 )
+_SLOTS = """
+kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[{slots}, 64].symmetric().scratch(), full: signal[1],
+         free: signal[1]):
+    with role(communicator):
+        i = 0
+        for t in {loop}:
+            wait(free[0], {credits})
+            store(G.at((rank + 1) % ranks)[i, :], X[t, :])
+            signal(full.at((rank + 1) % ranks)[0], 1)
+            i = i + 1
+            if i == {slots}:
+                i = 0
+    with role(consumer):
+        i = 0
+        for t in {loop}:
+            wait(full[0], {sent})
+            Y[t, :] = G[i, :]
+            if {kept}:
+                signal(free.at((rank + ranks - 1) % ranks)[0], 1)
+            i = i + 1
+            if i == {slots}:
+                i = 0
+"""
+_ELEVEN = {"slots": "11", "loop": "range(T)", "credits": "t - 10", "sent": "t + 1", "kept": "t >= 0"}
+RIGHT["eleven slots in turn, counted by a variable"] = Right((2, 3), _SLOTS.format(**_ELEVEN))
+WRONG["eleven slots in turn, one credit too few"] = Wrong(
+    ("PK730",), 2, _SLOTS.format(**_ELEVEN | {"credits": "t - 11"})
+)
+RIGHT["eleven slots, without the credits that nobody awaits"] = Right(
+    (2,), _SLOTS.format(**_ELEVEN | {"kept": "t + 11 < T"})
+)
+WRONG["eleven slots, without one credit that is awaited"] = Wrong(
+    ("PK481",), 2, _SLOTS.format(**_ELEVEN | {"kept": "t + 12 < T"})
+)
+_OF_RANKS = {**_ELEVEN, "slots": "4 * ranks", "credits": "t - 4 * ranks + 1"}
+_BY_RANKS = _SLOTS.replace("[{slots}, 64]", "[4, ranks, 64]").replace("[i, :]", "[i // ranks, i % ranks, :]")
+RIGHT["four slots for each rank"] = Right((2, 4), _BY_RANKS.format(**_OF_RANKS))
+WRONG["four slots for each rank, one credit too few"] = Wrong(
+    ("PK730",), 4, _BY_RANKS.format(**_OF_RANKS | {"credits": "t - 4 * ranks"})
+)
+_BEHIND_TEN = """
+kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scratch(), s: signal[1]):
+    with role(communicator):
+        for t in range(10):
+            if t < T:
+                store(G.at((rank + 1) % ranks)[t, :], X[t, :])
+                signal(s.at((rank + 1) % ranks)[0], 1)
+        for t in range(10, T):
+            {0}
+            {1}
+    with role(consumer):
+        for t in range(T):
+            wait(s[0], t + 1)
+            Y[t, :] = G[t, :]
+"""
+_SENT = ("store(G.at((rank + 1) % ranks)[t, :], X[t, :])", "signal(s.at((rank + 1) % ranks)[0], 1)")
+RIGHT["ten rows first, then the others"] = Right((2,), _BEHIND_TEN.format(*_SENT))
+WRONG["ten rows first, then the others too early"] = Wrong(("PK730", "PK705"), 2, _BEHIND_TEN.format(*_SENT[::-1]))
+_COUNTED = """
+kernel k(X: f32[P, 64].symmetric(), n: i32[ranks].replicate(), Y: f32[P, 64].symmetric(),
+         G: f32[14, 64].symmetric().scratch(), full: signal[1], free: signal[1]):
+    with role(communicator):
+        for p in range(n[rank]):
+            wait(free[0], p - {credits})
+            store(G.at((rank + 1) % ranks)[p % 14, :], X[p, :])
+            signal(full.at((rank + 1) % ranks)[0], 1)
+    with role(storer):
+        count = n[(rank + ranks - 1) % ranks]
+        for p in range(count):
+            wait(full[0], p + 1)
+            store(Y[p, :], G[p % 14, :] * 1.0)
+            signal(free.at((rank + ranks - 1) % ranks)[0], 1)
+        for p in range(count, P):
+            store(Y[p, :], zeros(f32, 64))
+"""
+RIGHT["fourteen slots for as many rows as memory says"] = Right((2, 3), _COUNTED.format(credits=13))
+WRONG["fourteen slots for as many rows as memory says, one credit too few"] = Wrong(
+    ("PK730",), 2, _COUNTED.format(credits=14)
+)
+_OWN_BLOCKS = """
+kernel k(A: f32[M].shard(0), Z: f32[1], G: f32[10, 64].symmetric().scratch(), full: signal[1], free: signal[1]):
+    with role(communicator):
+        own = (M + ranks - 1) // ranks
+        for m in blocks(M, 8, of=rank):
+            b = (start(m) - rank * own) // 8
+            wait(free[0], b - {credits})
+            store(G.at((rank + 1) % ranks)[b % 10, :], zeros(f32, 64) + A[start(m)])
+            signal(full.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        own = (M + ranks - 1) // ranks
+        q = (rank + ranks - 1) % ranks
+        sum = 0.0
+        for m in blocks(M, 8, of=q):
+            b = (start(m) - q * own) // 8
+            wait(full[0], b + 1)
+            sum = sum + G[b % 10, 3]
+            signal(free.at(q)[0], 1)
+        Z[0] = sum
+"""
+RIGHT["ten slots for the blocks of a rank"] = Right((2, 4), _OWN_BLOCKS.format(credits=9))
+WRONG["ten slots for the blocks of a rank, one credit too few"] = Wrong(("PK730",), 4, _OWN_BLOCKS.format(credits=10))

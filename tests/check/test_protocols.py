@@ -50,6 +50,8 @@ _OFTEN = {
     "two hundred flags in turn",
     "a credit of the expert before the last",
     "nothing is announced if no row is kept",
+    "eleven slots, without one credit that is awaited",
+    "ten slots for the blocks of a rank, one credit too few",
 }
 """What no other test is about."""
 
