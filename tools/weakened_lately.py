@@ -101,7 +101,7 @@ LATELY = (
     Mistake(
         "other numbers of ranks are not looked at",
         "cli/check.py",
-        "_OTHER_RANKS = (3, 1)",
+        "_OTHER_RANKS = (3, 4, 5, 1)",
         "_OTHER_RANKS = ()",
         "check/test_asked.py",
     ),

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.dialects import scf
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
 from pkc.check.counterexample import ADDRESSES
 from pkc.check.static import LAUNCHES
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
 from pkc.dialect.arrays import array_type
+from pkc.dialect.coordinates import RankOp, RingPeerOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.types import RANKS, Dim
 from pkc.location import span_of
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.semantics.errors import IndexOutOfRange
@@ -97,11 +102,29 @@ def too_small(kernel: KernelOp, mean: Callable[[], object]) -> Diagnostic | None
 
 def _overruns_itself(kernel: KernelOp, found: Diagnostic) -> bool:
     """Whether an index outside of a dimension grows with that dimension alone."""
+    return any(isinstance(dim, str) and grows_with(index) == {dim} for dim, index in _indices_at(kernel, found))
+
+
+def is_past_ranks(kernel: KernelOp, found: Diagnostic) -> bool:
+    """Whether an index lies outside of a dimension that is as long as there are ranks, and no rank's number is in it:
+    that is not a rank which is missing on so few."""
+    return any(dim == RANKS and not _names_rank(index) for dim, index in _indices_at(kernel, found))
+
+
+def _indices_at(kernel: KernelOp, found: Diagnostic) -> Iterator[tuple[Dim, SSAValue]]:
+    """The dimensions, and the indices, that a finding past the end of an array may be about."""
     if not isinstance(found, IndexOutOfRange):
-        return False
+        return
     for op in kernel.walk():
         if isinstance(op, _INDEXED) and span_of(op.location) == found.span and array_name(op.array) == found.array:
-            dim = array_type(op.array).dimensions[found.axis]
-            if isinstance(dim, str) and grows_with(op.indices[found.axis]) == {dim}:
-                return True
-    return False
+            yield array_type(op.array).dimensions[found.axis], op.indices[found.axis]
+
+
+def _names_rank(value: SSAValue) -> bool:
+    """Whether the number of a rank is in an integer, or may be as a branch makes it."""
+    if isinstance(value, BlockArgument):
+        loop = value.owner.parent_op()
+        return isinstance(loop, scf.ForOp) and value.index > 0 and _names_rank(loop.iter_args[value.index - 1])
+    made = value.owner
+    assert isinstance(made, Operation)
+    return isinstance(made, RankOp | RingPeerOp) or bool(made.regions) or any(map(_names_rank, made.operands))

@@ -23,7 +23,7 @@ from pkc.check.counterexample import (
     same_as,
 )
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
-from pkc.check.instances import FEW, other_instances, too_small
+from pkc.check.instances import FEW, is_past_ranks, other_instances, too_small
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
 from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse, wide_trials
@@ -42,7 +42,11 @@ from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import small_dims
 
-_OTHER_RANKS = (3, 1)
+_OTHER_RANKS = (3, 4, 5, 1)
+"""Numbers of ranks that show what two do not: a next one that is not the one before, a second level, an odd rest."""
+
+_AT_A_GLANCE = 5
+"""As many orders are tried on each of them, one of each kind."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     if not _check(checked):
         return False
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
+    once = replace(few, seeds=1)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
     brief: list[_Checked] = []
     alike = 0
@@ -110,10 +115,10 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
         other = replace(checked, dims=one.dims, seed=one.seed, request=few, grounds=grounds)
         past = too_small(tile.kernel, other.mean)
         if past is not None and not one.brief:
-            click.echo(f"no order on {other.where}: it is too small ({past.code}: {past.fill(past.title)})")
+            click.echo(f"no order on {other.where}: it is too small ({_in_short(past)})")
         if past is not None:
             continue
-        if one.brief and not _at_a_glance(other):
+        if one.brief and not _at_a_glance(replace(other, request=once)):
             brief += [] if one.alike else [other]
             alike += one.alike
         elif not _check(other):
@@ -141,35 +146,53 @@ def _check(checked: _Checked) -> bool:
 
 def _on_ranks(checked: _Checked, request: Request, ranks: int) -> bool:
     """Look at another number of ranks, at the smallest sizes: on two the next rank is the one before, and on one every
-    rank is the first. True if nothing was found but that a number names a rank that is not there."""
+    rank is the first. True if nothing was found but that a number names what is not there on so many."""
     chosen, kernel = replace(request.chosen, ranks=ranks), checked.tile.kernel
     settings = chosen.settings(kernel)
-    request = replace(request, chosen=chosen, delays=())
+    request = replace(request, chosen=chosen, delays=(), seeds=_AT_A_GLANCE)
     try:
         dims = resolve_dims(kernel, small_dims(kernel, ranks) | settings.dims, settings.scalars, ranks)
-    except PkcError:  # a size that was asked for does not fit so many ranks
+    except PkcError as error:
+        click.echo(f"no order on {ranks} ranks: sizes do not fit ({_in_short(error.diagnostics[0])})")
         return True
     other = replace(checked, request=request, dims=dims, seed=0)
     found = _at_a_glance(other)
-    if any(isinstance(one, ADDRESSES) for one in found[:1]):
-        return True
     if not found:
-        click.echo(f"ok: 1 order on {other.where}")
-        checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, "1 order", other.where))
+        orders = orders_text(_AT_A_GLANCE)
+        click.echo(f"ok: {orders} on {other.where}")
+        checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders, other.where))
+        return True
+    if isinstance(found[0], ADDRESSES) and not is_past_ranks(kernel, found[0]):
+        click.echo(f"no order on {other.where}: what a number names is not there ({_in_short(found[0])})")
         return True
     asked = checked.ranks
     click.echo(f"on {asked} ranks nothing was found; `--ranks {asked}` checks these alone")
     return _check(other)
 
 
+def _in_short(found: Diagnostic) -> str:
+    return f"{found.code}: {found.fill(found.title)}"
+
+
 def _at_a_glance(checked: _Checked) -> Sequence[Diagnostic]:
-    """What is found statically, or in a single order."""
+    """What is found statically, or in the first order that finds something."""
     kernel = checked.roles.kernel
     static = check_statically(kernel, ranks=checked.ranks, dims=checked.dims, seed=checked.seed)
+    if static.findings:
+        return static.findings
     try:
-        return static.findings or Trials(kernel, checked.baseline).check(Trial(1, 0))
+        trials = Trials(kernel, checked.baseline)
     except PkcError as error:
         return error.diagnostics
+    for seed in range(checked.request.seeds):
+        found = trials.check(_trial(seed))
+        if found:
+            return found
+    return []
+
+
+def _trial(seed: int, delays: tuple[Delay, ...] = ()) -> Trial:
+    return Trial(1 + seed % 2, seed, delays)
 
 
 def _follow(checked: _Checked) -> Static | None:
@@ -285,7 +308,7 @@ def _explore(checked: _Checked) -> bool:
             return False
     assert exploration is not None
     first, where = exploration.found[0], instance_text(exploration.ranks, exploration.dims)
-    click.echo(f"no order on {where}: it is too small ({first.code}: {first.fill(first.title)})")
+    click.echo(f"no order on {where}: it is too small ({_in_short(first)})")
     return True
 
 
@@ -294,7 +317,7 @@ def _first_failure(
 ) -> tuple[Trial | None, list[Diagnostic]]:
     """The first of the seeds asked for that finds something, and what; behind them come `wide` ones."""
     trials, request = Trials(checked.roles.kernel, baseline), checked.request
-    first, *others = (Trial(1 + seed % 2, seed, request.delays) for seed in range(request.seeds))
+    first, *others = (_trial(seed, request.delays) for seed in range(request.seeds))
     others += wide
     found = trials.check(first)
     if found:
@@ -322,7 +345,7 @@ def _show_run(checked: _Checked, found: list[Diagnostic]) -> None:
         console.lines([f"  on {checked.where}", *_stopped(search)])
         return
     first = example.found[0]
-    console.lines([*_run(example), f"    {first.code}: {first.fill(first.title)}"])
+    console.lines([*_run(example), f"    {_in_short(first)}"])
 
 
 def _example(checked: _Checked, failed: Trial | None, alike: Alike, search: Search) -> Counterexample | None:

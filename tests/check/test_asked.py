@@ -21,6 +21,21 @@ kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), n: i
         for m in tasks(blocks(M, 8)):
             Y[m] = G[m]
 """
+_BUTTERFLY = """
+kernel k(X: f32[64].symmetric(), Y: f32[64].symmetric(), G: f32[2, 64].symmetric().scratch(), s: signal[2]):
+    with role(communicator):
+        t = X[:] * 1.0
+        d = 1
+        for i in range(2):
+            if d < ranks and ranks // (2 * d) * (2 * d) == ranks:
+                p = rank + d - 2 * d * (rank // d % 2)
+                store(G.at(p)[i, :], t)
+                signal({}, 1)
+                {}
+                t = t + G[i, :]
+            d = d * 2
+        store(Y[:], t)
+"""
 _EFFORT = ("--seeds", "2", "--exhaustive", "10")
 
 
@@ -55,10 +70,26 @@ def test_a_rank_that_is_not_there_on_so_few_is_no_mistake(tmp_path: Path, capsys
     text = _ONE_NUMBER.replace("(rank + 1) % ranks", "1 - rank").replace("n * n != 1369", "n == n")
     assert checked(text, tmp_path) == 0
     out = capsys.readouterr().out
-    assert "on 3 ranks" not in out and "on 1 rank," not in out
+    for asked in ("3 ranks", "4 ranks", "5 ranks", "1 rank"):
+        assert f"no order on {asked}, M = " in out
+    assert "what a number names is not there (PK707: " in out
+
+
+def test_a_position_that_is_not_there_on_so_few_is_no_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many rows as a power of two, of which there are as many as ranks."""
+    wrong = ALL_RIGHT["slots that double, of which the first is its own (Bruck)"].text
+    assert checked(wrong.replace("min(d, ranks - d)", "d"), tmp_path) == 1
+    assert "PK706" in capsys.readouterr().err
+
+
+def test_what_shows_on_four_ranks_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Partners at one and at two ranks: with two counted on one flag, the second may stand for the first."""
+    assert checked(_BUTTERFLY.format("s.at(p)[0]", "wait(s[0], i + 1)"), tmp_path) == 1
+    assert "4 ranks" in capsys.readouterr().err
+    assert checked(_BUTTERFLY.format("s.at(p)[i]", "wait(s[i], 1)"), tmp_path) == 0
 
 
 def test_right_ones_are_right_on_those_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(ALL_RIGHT["a semaphore of a communicator"].text, tmp_path) == 0
     out = capsys.readouterr().out
-    assert "1 order on 3 ranks" in out and "1 order on 1 rank" in out
+    assert all(f"5 orders on {asked}, " in out for asked in ("3 ranks", "4 ranks", "5 ranks", "1 rank"))
