@@ -19,18 +19,21 @@ from pkc.sim.ledger import is_left_to_tasks, waits_for
 def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:
     """Findings after a launch that came to its end.
 
-    Every wait is for all signals that its counter has got by the end of the launch, so that no wait ends early. Of
-    counters that a launch resets, in protocols written by hand, some signals may be awaited first and the rest later,
-    and what is awaited on more ranks may be of no use on so many. Signals there may also follow from the end of a wait,
-    as credits do of which the last are for nobody: what such a wait orders is for the simulation.
+    Every wait is for all signals that its counter has got by the end of the launch, so that no wait ends early; or for
+    so many that the last one is needed. Of counters that a launch resets, in protocols written by hand, some signals
+    may be awaited first and the rest later, and what is awaited on more ranks may be of no use on so many. Signals
+    there may also follow from the end of a wait, as credits do of which the last are for nobody: what such a wait
+    orders is for the simulation.
     """
     held: dict[tuple[Operation, int], Progress] = {}
 
     def answered(counter: Counter, sent: int, wanted: int, wait: Operation) -> bool:
-        """Whether some of the signals come only after the wait has ended, or may be too many for it, as they come in
-        batches and it is one of several waits."""
+        """Whether the wait ends with the last of the signals, or some come only after it has ended, or may be too many
+        for it, as they come in batches and it is one of several waits."""
         if counter not in progress.reset:
             return False
+        if wanted > sent - progress.least[counter]:
+            return True  # what it is for is not reached as long as one of them is missing
         if counter in progress.batched and len({number for number, _ in progress.awaited[counter]}) > 1:
             progress.partial.add(wait)
             return True

@@ -64,6 +64,9 @@ class Progress:
     batched: set[Counter] = field(default_factory=set[Counter])
     """Counters that one signal of the last launch adds more than 1 to, as credits for several stages do."""
 
+    least: dict[Counter, int] = field(default_factory=dict[Counter, int])
+    """By counter, the least that one signal of the last launch adds."""
+
     lowered: bool = False
     """Whether something was taken off a counter, so that another order may end otherwise."""
 
@@ -94,7 +97,7 @@ class Progress:
         `PkcError` for a number that a counter does not hold."""
         self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
         self.before = dict(self.counters)
-        self.awaited, self.sent, self.reset, self.batched = {}, {}, {}, set()
+        self.awaited, self.sent, self.reset, self.batched, self.least = {}, {}, {}, set(), {}
         ready = [Run(warp_role) for warp_role in warp_roles]
         waiting: dict[Counter, list[tuple[int, Run]]] = {}
         while ready:
@@ -117,8 +120,10 @@ class Progress:
                     return
             elif kind in (ADD, RAISE):
                 value = counters.get(counter, 0)
-                self.lowered |= kind == ADD and number < 0
-                if kind == ADD and number > 1:
+                added = number if kind == ADD else 0
+                self.lowered |= added < 0
+                self.least[counter] = min(self.least.get(counter, added), added)
+                if added > 1:
                     self.batched.add(counter)
                 counters[counter] = value = value + number if kind == ADD else max(value, number)
                 self.sent[counter] = op

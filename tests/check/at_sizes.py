@@ -951,3 +951,31 @@ kernel k(A: f32[M].shard(0), Z: f32[1], G: f32[10, 64].symmetric().scratch(), fu
 """
 RIGHT["ten slots for the blocks of a rank"] = Right((2, 4), _OWN_BLOCKS.format(credits=9))
 WRONG["ten slots for the blocks of a rank, one credit too few"] = Wrong(("PK730",), 4, _OWN_BLOCKS.format(credits=10))
+_COUNTS_OF_TWO = """
+kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scratch(), s: signal[1]):
+    with role(communicator):
+        for t in range(T):
+            store(G.at((rank + 1) % ranks)[t, :], X[t, :])
+            signal(s.at((rank + 1) % ranks)[0], 2)
+    with role(consumer):
+        for t in range(T):
+            wait(s[0], {awaited})
+            Y[t, :] = G[t, :]
+"""
+RIGHT["each row counts two, odd numbers are awaited"] = Right((1, 2, 3), _COUNTS_OF_TWO.format(awaited="2 * t + 1"))
+WRONG["each row counts two, those before it are awaited"] = Wrong(("PK482",), 2, _COUNTS_OF_TWO.format(awaited="2 * t"))
+_WHOLE_BLOCKS = """
+kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[1]):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            store(G.at((rank + 1) % ranks)[m], X[m])
+            signal(s.at((rank + 1) % ranks)[0], 8)
+    with role(consumer):
+        wait(s[0], {awaited})
+        for m in tasks(blocks(M, 8)):
+            Y[m] = G[m]
+"""
+RIGHT["each block counts as a whole one, rows are awaited"] = Right((1, 2, 3), _WHOLE_BLOCKS.format(awaited="M"))
+WRONG["each block counts as a whole one, whole ones are awaited"] = Wrong(
+    ("PK482",), 2, _WHOLE_BLOCKS.format(awaited="M // 8 * 8")
+)
