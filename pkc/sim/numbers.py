@@ -143,7 +143,7 @@ def _steps(value: SSAValue, ranks: int) -> Steps:
     if isinstance(op, BlockPositionOp):
         return _steps_of_block(block_type(op.block), 1)
     if isinstance(op, ReadOp):
-        return dict.fromkeys(_bounds(op.array), 1)
+        return _steps_of_given(op.array)
     if isinstance(op, scf.ForOp):
         return _carried(op, op.results.index(value), ranks)
     if isinstance(op, scf.IfOp):
@@ -173,7 +173,7 @@ def _together(values: Iterable[SSAValue], ranks: int, *, slowest: bool = False) 
 def _steps_of_argument(value: BlockArgument, ranks: int) -> Steps:
     around = value.owner.parent_op()
     if isinstance(around, KernelOp):
-        return dict.fromkeys(_bounds(value), 1)
+        return _steps_of_given(value)
     if isinstance(around, scf.ForOp) and value.index > 0:
         return _carried(around, value.index - 1, ranks)
     end = end_of(value)
@@ -184,6 +184,10 @@ def _carried(loop: scf.ForOp, number: int, ranks: int) -> Steps:
     """Of what a loop hands on from iteration to iteration, as the number of a slot: it grows with the iterations, or
     with those of a loop around that hand it to this one."""
     return _steps(loop.ub, ranks) or _steps(loop.iter_args[number], ranks)
+
+
+def _steps_of_given(value: SSAValue) -> Steps:
+    return {dim: 1 for dim in _bounds(value) if dim != RANKS}
 
 
 def _bounds(given: SSAValue) -> Iterator[str]:

@@ -267,3 +267,16 @@ RIGHT["each rank announces, whatever its counts are"] = Right(
 WRONG["a rank whose counts are all zero does not announce"] = Wrong(
     ("PK481",), 2, _OF_ROWS.format(announced="if total > 0:\n            signal_all(s[rank], 1)")
 )
+RIGHT["a row of ranks that memory names, up to a number"] = Right(
+    (2, 3),
+    """
+kernel k(X: f32[ranks, 64].symmetric(), n: i32[1].replicate(), Y: f32[64], G: f32[64].symmetric().scratch(),
+         s: signal[1]):
+    with role(communicator):
+        store(G.at((rank + 1) % ranks)[:], X[min(n[0], 12), :])
+        signal(s.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(s[0], 1)
+        Y[:] = G[:]
+""",
+)
