@@ -143,6 +143,16 @@ kernel k(A: bf16[M, 64], B: bf16[64, N], C: f32[M, N], S: f32[N].replicate()):
             2,
             "pk.tasks: each task contributes by itself: it has an MMA",
         ),
+        (
+            """
+kernel k(X: bf16[M, 16384], S: f32[16384].replicate()):
+    for m in tasks(M):
+        S[:] += cast(X[m, :], f32)
+""",
+            "",
+            2,
+            "pk.tasks: each task contributes by itself: registers have no room for its shares' sum",
+        ),
     ],
     "pk-drop-prints": [
         (

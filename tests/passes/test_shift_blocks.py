@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -121,7 +122,8 @@ def _found(text: str, dims: dict[str, int], op: str) -> tuple[dict[str, Any], di
 
 def test_the_schedule_sets_sizes_of_the_programs_blocks() -> None:
     """Not of the dimension that a shifted block lies in, of which the program has no blocks."""
-    program = parse_text(Source("k.pk", PACKED.replace("n + 0", "n + L - L + N").strip() + "\n"))
+    program = parse_text(Source("k.pk", PACKED.strip() + "\n"))
     found = autoschedule(program, dims={"M": 4096, "K": 1024, "N": 4096, "L": 8192}, ranks=1, measured=False)
-    assert {key for key in found.schedule if key.startswith("tile_")} <= {"tile_M", "tile_N", "tile_K"}
-    assert found.compiled is not None or found.schedule is not None
+    tiles = {key for key in found.schedule if key.startswith("tile_")}
+    assert tiles <= {"tile_M", "tile_N", "tile_K"}
+    assert tiles  # blocks of 64 by 32 are too small

@@ -26,12 +26,16 @@ _MOST = 1024
 """The most tasks that share the values of one index: some for each CTA of any GPU, about as many for all."""
 
 
+_LARGEST = 8192
+"""The most elements of a share that a task keeps in registers beside what it computes it from."""
+
+
 class CoarsenTasks(KernelPass):
     """Let few tasks, a constant number for each index, take turns with the values of an index that says nothing of the
     tiles of sums to which they contribute. Each then adds up its shares before it contributes (`pk-lift-sums`), so that
     as many shares have memory, and are added up, as there are tasks left.
 
-    Tasks with MMAs stay as they are: their accumulators need the registers.
+    Tasks with MMAs stay as they are, whose accumulators need the registers, and those of large shares.
 
     Before:
 
@@ -66,6 +70,8 @@ class CoarsenTasks(KernelPass):
                 continue
             if any(isinstance(op, AnyMmaOp) for op in tasks.walk()):
                 missed(self.name, tasks, "each task contributes by itself: it has an MMA")
+            elif max(map(_elements, sums)) > _LARGEST:
+                missed(self.name, tasks, "each task contributes by itself: registers have no room for its shares' sum")
             else:
                 _coarsen(tasks, keys, _most(sums, len(keys)))
 
@@ -76,10 +82,13 @@ def _may_be_many(count: SSAValue | None) -> bool:
     return known is None or known > _MOST
 
 
+def _elements(op: AccumulateOp) -> int:
+    return math.prod(tile_type(op.tile).shape)
+
+
 def _most(sums: list[AccumulateOp], keys: int) -> int:
     """The most tasks for each of some indices, whose shares then have memory: a power of two."""
-    elements = max(math.prod(tile_type(op.tile).shape) for op in sums)
-    shares = max(_NUMBERS // elements, 1)
+    shares = _NUMBERS // max(map(_elements, sums))
     return min(_MOST, 1 << int(math.log2(shares) / keys))
 
 
