@@ -72,14 +72,17 @@ def _crossed(kernel: KernelOp) -> set[str]:
 
 
 def _staged(kernel: KernelOp) -> set[str]:
-    """The dimensions of rows of which blocks in shards of other ranks are read."""
+    """The dimensions of rows of which blocks in shards are read or written: in shards of other ranks, and of arrays
+    that have all of a row."""
     found: set[str] = set()
     for op in kernel.walk():
-        if not isinstance(op, LoadOp) or not isinstance(op.array.type, PGLType) or not ends_with_shards(op.array.type):
+        if not isinstance(op, LoadOp | StoreOp) or not op.indices:
             continue
-        block, dim = op.indices[-1].owner, op.array.type.dimensions[-1]
+        block, kind = op.indices[-1].owner, array_type(op.array)
+        dim = kind.dimensions[-1]
         if not isinstance(block, BlockOp) or not block.in_shard or not isinstance(dim, str):
             continue
-        if block.shard is None or not isinstance(block.shard.owner, RankOp):
+        of_others = isinstance(op, LoadOp) and (block.shard is None or not isinstance(block.shard.owner, RankOp))
+        if of_others or not isinstance(kind, PGLType) or not ends_with_shards(kind):
             found.add(dim)
     return found

@@ -101,4 +101,4 @@ def _dump(module: ModuleOp, directory: Path | None, number: int, name: str) -> N
     if directory is None:
         return
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"{number:02}-{name}.mlir").write_text(print_ir(module, locations=True), encoding="utf-8")
+    (directory / f"{number:03}-{name}.mlir").write_text(print_ir(module, locations=True), encoding="utf-8")

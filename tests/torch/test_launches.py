@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     for name, stands_in in {
         "torch": SimpleNamespace(_C=stream),
         "pkc.torch": SimpleNamespace(),
-        "pkc.torch.groups": SimpleNamespace(Place=object),
+        "pkc.torch.groups": SimpleNamespace(Place=object, Turn=lambda mesh: nullcontext()),
     }.items():
         monkeypatch.setitem(sys.modules, name, stands_in)
     return module_of("launches")

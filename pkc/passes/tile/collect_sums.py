@@ -30,8 +30,8 @@ from pkc.targets.layout import NEIGHBOURS
 _TOGETHER = 1024
 """Numbers that are added up at once, where each task contributes one."""
 
-_ROWS = 64
-"""Vectors that are."""
+_ROWS, _ELEMENTS = 64, 8192
+"""The most vectors that are, and the most elements that these have: a few such tiles fit into shared memory."""
 
 _COLUMNS = 64
 """The most elements of a row of a whole dimension whose shares one task adds up, so that there are several tasks."""
@@ -252,7 +252,7 @@ class _Nest:
     def _many(self, block: Block, count: SSAValue, at: Sequence[SSAValue], total: SSAValue) -> SSAValue:
         """The same of numbers, which lie side by side, and of vectors: many at once."""
         location, dim, vectors = self.op.location, self.dims[-1], bool(self.kind.rank)
-        most = _ROWS if vectors else _TOGETHER
+        most = max(1, min(_ROWS, _ELEMENTS // self.kind.shape[0])) if vectors else _TOGETHER
         kind = BlockType(dim, min(dim, most) if isinstance(dim, int) else most)
         number = append(block, BlockCountOp(kind, stop=count), location)
         body = Block(arg_types=[IndexType(), self.kind])
