@@ -867,6 +867,23 @@ kernel rope(X: bf16[S, 2, 64], c: f32[S, 64], s: f32[S, 64], Y: bf16[S, 2, 64]):
         Y[t, 0, :] = a * c[t, :] - b * s[t, :]
         Y[t, 1, :] = a * s[t, :] + b * c[t, :]
 """,
+    "rope_halves": """\
+kernel rope_halves(X: bf16[S, 128], c: f32[S, 64], s: f32[S, 64], Y: bf16[S, 128]):
+    for t in tasks(blocks(S, 64)):
+        for d in blocks(64, 64):
+            a = cast(X[t, d + 0], f32)
+            b = cast(X[t, d + 64], f32)
+            Y[t, d + 0] = a * c[t, d] - b * s[t, d]
+            Y[t, d + 64] = a * s[t, d] + b * c[t, d]
+""",
+    "taps": """\
+kernel taps(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 8), blocks(N, 64)):
+        total = zeros(f32, m, n)
+        for i in range(3):
+            total = total + X[m + i, n]
+        Y[m, n] = total
+""",
     "row_div_loop2d": """\
 kernel row_div_loop2d(X: f32[M, N], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 16), blocks(N, 128)):

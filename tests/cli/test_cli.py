@@ -435,7 +435,7 @@ def test_dumps_the_ir_after_each_pass(folder: Path, capsys: pytest.CaptureFixtur
     emitted = capsys.readouterr().out
     names = ["input", *(step.name for step in passes_to("roles"))]
     files = sorted((folder / "passes").iterdir())
-    assert [file.name for file in files] == [f"{number:02}-{name}.mlir" for number, name in enumerate(names)]
+    assert [file.name for file in files] == [f"{number:03}-{name}.mlir" for number, name in enumerate(names)]
     for file in files:
         assert main(["opt", str(file)]) == 0
         read = capsys.readouterr().out

@@ -61,6 +61,7 @@ OFTEN = {
     "of_i8",
     "from_i8",
     "right_i8",
+    "taps",
 }
 """Those that `make test` runs: each for one way through the lowering."""
 

@@ -44,9 +44,9 @@ def test_prints_locations_and_times(valid: str, capsys: pytest.CaptureFixture[st
 def test_dumps(valid: str, tmp_path: Path) -> None:
     assert main([valid, "-p", "pk-cse,pk-dce", "--dump", str(tmp_path / "d")]) == 0
     assert [path.name for path in sorted((tmp_path / "d").iterdir())] == [
-        "00-input.mlir",
-        "01-pk-cse.mlir",
-        "02-pk-dce.mlir",
+        "000-input.mlir",
+        "001-pk-cse.mlir",
+        "002-pk-dce.mlir",
     ]
 
 

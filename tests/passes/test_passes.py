@@ -83,7 +83,7 @@ def test_each_pass_is_timed_and_dumped(tmp_path: Path) -> None:
     assert [step.name for step in times] == [step.name for step in TILE_PIPELINE]
     names = ["input", *(step.name for step in TILE_PIPELINE)]
     files = sorted((tmp_path / "dump").iterdir())
-    assert [path.name for path in files] == [f"{number:02}-{name}.mlir" for number, name in enumerate(names)]
+    assert [path.name for path in files] == [f"{number:03}-{name}.mlir" for number, name in enumerate(names)]
     last = parse_ir(files[-1].read_text(encoding="utf-8"), files[-1].name)
     assert last.is_structurally_equivalent(module)
     assert [op.location for op in last.walk()][1:] == [op.location for op in module.walk()][1:]
@@ -92,7 +92,7 @@ def test_each_pass_is_timed_and_dumped(tmp_path: Path) -> None:
 def test_a_dump_replays_the_rest_of_the_pipeline(tmp_path: Path) -> None:
     module = _kernel()
     run_pipeline(module, TILE_PIPELINE, dump=tmp_path)
-    half = parse_ir((tmp_path / "02-pk-cse.mlir").read_text(encoding="utf-8"), "half.mlir")
+    half = parse_ir((tmp_path / "002-pk-cse.mlir").read_text(encoding="utf-8"), "half.mlir")
     run_pipeline(half, TILE_PIPELINE[2:])
     assert print_ir(half, locations=True) == print_ir(module, locations=True)
 
