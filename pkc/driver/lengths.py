@@ -23,7 +23,8 @@ class Lengths:
     crossed: tuple[str, ...]
     """Dimensions of which one access follows the shards of several."""
     staged: tuple[str, ...] = ()
-    """Dimensions of rows of which shards of other ranks are read: copies of these lie in whole rows."""
+    """Dimensions of rows of which blocks in shards are accessed, of other ranks or of arrays that have all of a row: in
+    memory these lie in whole rows."""
 
     def divisors(self, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
         """What they are multiples of, as `divisors_of` says."""

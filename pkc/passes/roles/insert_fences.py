@@ -28,7 +28,7 @@ from pkc.dialect.transfers import (
     read_by_threads,
 )
 from pkc.dialect.types import PGLType
-from pkc.passes.analysis.dependence import ancestors, role_around, roles_around
+from pkc.passes.analysis.dependence import ancestors, role_around
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.in_flight import SENT, Drains
@@ -220,14 +220,12 @@ def _affected(op: Operation, seen: tuple[RoleOp, ...] = ()) -> Iterator[Operatio
         yield inner
         if not isinstance(inner, CommitOp):
             continue
-        consumes = [use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp)]
-        for role in roles_around(consumes):
-            if role in seen:
-                continue
-            # What stands in front, its first waits among it, comes before the tile.
-            for consume in consumes:
-                if role.is_ancestor(consume):
-                    yield from _affected(consume, (*seen, role))
+        consumes = (use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp))
+        for consume in consumes:
+            role = role_around(consume)
+            if role is not None and role not in seen:
+                # What stands in front, its first waits among it, comes before the tile.
+                yield from _affected(consume, (*seen, role))
 
 
 def _later(op: Operation) -> Iterator[Operation]:

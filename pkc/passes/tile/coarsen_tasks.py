@@ -25,7 +25,6 @@ _NUMBERS = 1 << 22
 _MOST = 1024
 """The most tasks that share the values of one index: some for each CTA of any GPU, about as many for all."""
 
-
 _LARGEST = 8192
 """The most elements of a share that a task keeps in registers beside what it computes it from."""
 
@@ -93,7 +92,7 @@ def _most(sums: list[AccumulateOp], keys: int) -> int:
 
 
 def _coarsen(tasks: TasksOp, keys: list[BlockArgument], most: int) -> None:
-    outside, body, location = Integers(tasks), tasks.body.block, tasks.location
+    outside, body = Integers(tasks), tasks.body.block
     counts = {index: tasks.counts[index.index] for index in keys}
     limit = outside.number(most)
     inner = Block()
@@ -106,8 +105,6 @@ def _coarsen(tasks: TasksOp, keys: list[BlockArgument], most: int) -> None:
     for op in list(inner.ops):
         op.detach()
         body.add_op(op)
-    assert body.last_op is not None
-    body.last_op.location = location
 
 
 def _turns(inner: Block, index: BlockArgument, count: SSAValue, most: int, origin: Operation) -> Block:
