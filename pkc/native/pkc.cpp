@@ -111,11 +111,13 @@ int pkc_kernel_launch(pkc_kernel *kernel, const pkc_array *arrays, int array_cou
         const pkc::Mesh &mesh = kernel->mesh;
         pkc::Arguments arguments;
         arguments.dims["ranks"] = mesh.ranks();
-        for (const pkc_number &number : listed(numbers, number_count, "numbers")) {
+        const std::span<const pkc_number> said = listed(numbers, number_count, "numbers");
+        for (const pkc_number &number : said) {
             check_given(number.name, "the name of a number");
             arguments.numbers[number.name] = {number.value};
         }
-        for (const pkc_array &array : listed(arrays, array_count, "arrays")) {
+        const std::span<const pkc_array> given = listed(arrays, array_count, "arrays");
+        for (const pkc_array &array : given) {
             check_given(array.name, "the name of an array");
             const pkc::Parameter &parameter = kernel->parameter(array.name);
             const pkc::Shape extents = shape_of(array.shape, array.dims, parameter.name);
