@@ -11,7 +11,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -204,7 +204,7 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected, 
         raise PkcError(
             errors.WrongReference(reference.span, reference.name, given, f"it has the shape {_shape(shape)}")
         )
-    return _bounded(value, expected, element)
+    return replace(_bounded(value, expected, element), own=expected.settled)
 
 
 def _bounded(value: Values, expected: Expected, element: Attribute) -> Expected:

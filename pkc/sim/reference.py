@@ -36,7 +36,8 @@ class Expected:
     At an infinity a bound of 0 asks for that infinity; another bound also allows any number that is at least as large.
     `probable` is a bound that errors hardly ever exceed (`pkc/dialect/probable_bounds.py`), nowhere greater than the
     bound. Where errors leave a comparison open, the bound covers both outcomes; `settled` is the same array if all of
-    them come out as in the reference, and `open_at` says in which lines they stand.
+    them come out as in the reference, and `open_at` says in which lines they stand. `own` is that of pkc's own
+    reference, if these are values of another: elements that agree with it were decided so.
     """
 
     value: Values
@@ -45,6 +46,7 @@ class Expected:
     probable: Values | None = None
     settled: Expected | None = None
     open_at: tuple[str, ...] = ()
+    own: Expected | None = None
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,8 @@ def _compare(name: str, output: Values, wanted: Expected) -> Comparison:
     found = output.astype(np.float64)
     errors, doubted = _errors(output, wanted), np.zeros(output.shape, np.bool_)
     if wanted.settled is not None:
-        errors, doubted = _decided(errors, _errors(output, wanted.settled))
+        agrees = None if wanted.own is None else _errors(output, wanted.own).ratio <= 1
+        errors, doubted = _decided(errors, _errors(output, wanted.settled), agrees)
     worst, largest = _place_of_greatest(errors.ratio), _place_of_greatest(errors.error)
     within = bool(errors.ratio[worst] <= 1)
     problem = "" if within else _problem(found[worst], errors, worst, bool(wanted.written[worst]))
@@ -230,12 +233,14 @@ def _errors(output: Values, wanted: Expected) -> _Errors:
     return _Errors(value, error, bound, probable, np.where(unknown, np.inf, ratio), unknown)
 
 
-def _decided(open_: _Errors, settled: _Errors) -> tuple[_Errors, Values]:
+def _decided(open_: _Errors, settled: _Errors, agrees: Values | None) -> tuple[_Errors, Values]:
     """The errors by what is left of the bound where the program has decided as the reference, and otherwise by one that
-    covers both outcomes; and which elements are in doubt then."""
+    covers both outcomes; and which elements are in doubt then. Where that bound says nothing, those are not which are
+    known to be decided as the reference: they agree with pkc's own."""
+    unknown = open_.unknown if agrees is None else open_.unknown & ~agrees
     same = settled.ratio <= 1
     jumps = open_.bound > _JUMP * settled.bound[np.isfinite(settled.bound)].max(initial=0.0)
-    doubted = ~same & jumps & ((open_.ratio <= 1) | open_.unknown) & ~settled.unknown
+    doubted = ~same & jumps & ((open_.ratio <= 1) | unknown) & ~settled.unknown
     errors = _Errors(*(np.where(same | doubted, a, b) for a, b in zip(settled, open_, strict=True)))
     bound, probable = (np.where(doubted, open_.bound, each) for each in (errors.bound, errors.probable))
     ratio = np.where(doubted, np.where(open_.unknown, 0.0, open_.ratio), errors.ratio)

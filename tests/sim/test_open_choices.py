@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,3 +133,16 @@ def test_the_command_says_what_it_cannot_tell(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == (
         f"IN DOUBT: most of Y is not that of {argmax} // 2, and no bound says whether it is wrong"
     )
+
+
+def test_what_no_bound_is_known_of_is_not_doubted_where_it_is_decided_as_the_reference():
+    """One outcome divides by zero, so that no bound covers both: who agrees with pkc itself has the other."""
+    bound, written = np.array([np.inf, np.inf]), np.ones(2, np.bool_)
+    own = Expected(np.array([2.0, 2.0]), np.array([1e-6, 1e-6]), written)
+    other = Expected(np.array([5.0, 5.0]), np.array([1e-6, 1e-6]), written)
+    wanted = Expected(other.value, bound, written, settled=other)
+    found = {"Y": np.array([2.0, 5.0])}
+    (item,) = compare(found, {"Y": wanted})
+    assert (item.ok, item.doubted) == (True, 1)
+    (item,) = compare(found, {"Y": replace(wanted, own=own)})
+    assert (item.ok, item.doubted) == (False, 0)
