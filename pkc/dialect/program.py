@@ -66,6 +66,9 @@ PER_CTA = "per_cta"
 TARGET = "target"
 """Attribute of `pk.kernel`: the name of the target that it is compiled for. The tile level has none."""
 
+AROUND = "around"
+"""On a kernel: rows of its arrays begin anywhere, and its tiles have room for what lies around theirs."""
+
 FLAT = "flat"
 """Attribute of `pk.kernel`: its tiles lie in their stages without a swizzle."""
 

@@ -13,13 +13,15 @@ from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.fences import DrainOp, Fence, FenceOp
-from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.program import PHASE
+from pkc.dialect.roles import ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
 from pkc.dialect.tile import AnyMmaOp, MmaOp, TransposeOp, pieces_of, reads_registers
 
 TRANSFER = "transfer"
 """On an access: `by` says how it moves its tile, `why` why so. `rows` is the size of a chunk, if the tile is moved in
 chunks; each is read before the next is written. `whole` if it moves so only where its blocks are whole, and else by
-ordinary instructions: a load decides when it runs, a store is split (`pk-split-stores`)."""
+ordinary instructions: a load decides when it runs, a store is split (`pk-split-stores`). `anywhere` if its rows begin
+at no multiple of what TMA moves: each comes with what lies around it, and readers shift it into place."""
 
 UNREAD = "unread"
 """On a load: the axes of its tile along which nothing reads what lies past the end of the block. There it may have any
@@ -41,13 +43,17 @@ FENCED = "fenced"
 """On a kernel: memory order is explicit. Signals and waits order only what `order`, fences and drains say."""
 
 
-def transfer(by: str, why: str, rows: int | None = None, *, whole: bool = False) -> DictionaryAttr:
+def transfer(
+    by: str, why: str, rows: int | None = None, *, whole: bool = False, anywhere: bool = False
+) -> DictionaryAttr:
     """The plan for one access."""
     plan: dict[str, Attribute] = {"by": StringAttr(by), "why": StringAttr(why)}
     if rows is not None:
         plan["rows"] = IntegerAttr(rows, i64)
     if whole:
         plan["whole"] = UnitAttr()
+    if anywhere:
+        plan["anywhere"] = UnitAttr()
     return DictionaryAttr(plan)
 
 
@@ -62,6 +68,12 @@ def only_whole(op: Operation) -> bool:
     """Whether an access is planned to move as its plan says only where its blocks are whole."""
     plan = op.attributes.get(TRANSFER)
     return isinstance(plan, DictionaryAttr) and "whole" in plan.data
+
+
+def begins_anywhere(op: Operation) -> bool:
+    """Whether the rows of a load are planned to come with what lies around them."""
+    plan = op.attributes.get(TRANSFER)
+    return isinstance(plan, DictionaryAttr) and "anywhere" in plan.data
 
 
 def needs_threads(op: Operation) -> bool:
@@ -118,21 +130,40 @@ def crosses_proxies(commit: CommitOp) -> Operation | None:
 
 
 def read_by_threads(channel: SSAValue, role: Operation) -> bool:
-    """Whether a role reads stages of a channel by ordinary instructions, and TMA fills them again: what a thread has
-    asked for may still be on its way when it gives a stage back, and a barrier orders the generic proxy alone."""
-    uses = [use.operation for use in channel.uses]
-    made = [tile.owner for op in uses if isinstance(op, CommitOp) for tile in op.tiles]
-    if not any(isinstance(owner, LoadOp) and moves_by_tma(owner) for owner in made):
+    """Whether a role reads stages of a channel by ordinary instructions, and TMA fills their memory again: what a
+    thread has asked for may still be on its way when it gives a stage back, and a barrier orders the generic proxy
+    alone."""
+    if not any(map(_filled_by_tma, _in_its_memory(channel))):
         return False
+    uses = [use.operation for use in channel.uses]
     consumed = [tile for op in uses if isinstance(op, ConsumeOp) and role.is_ancestor(op) for tile in op.tiles]
     reading = (use for tile in consumed for use in _uses(tile))
     return any(not isinstance(use.operation, TransposeOp) and not _asynchronous(use) for use in reading)
 
 
+def _in_its_memory(channel: SSAValue) -> Iterator[SSAValue]:
+    """A channel, and those of other phases, whose stages lie where its own do (`pk-reuse-memory`)."""
+    yield channel
+    own = channel_of(channel)
+    if PHASE not in own.attributes or own.parent is None:
+        return
+    others = (op for op in own.parent.ops if isinstance(op, ChannelOp) and PHASE in op.attributes)
+    yield from (op.result for op in others if op.attributes[PHASE] != own.attributes[PHASE])
+
+
+def _filled_by_tma(channel: SSAValue) -> bool:
+    commits = (use.operation for use in channel.uses if isinstance(use.operation, CommitOp))
+    owners = (tile.owner for commit in commits for tile in commit.tiles)
+    return any(isinstance(owner, LoadOp) and moves_by_tma(owner) for owner in owners)
+
+
 def is_read_fenced(release: ReleaseOp | ReleaseDeferredOp) -> bool:
-    """Whether a fence stands in front of the release of a stage, with nothing but other releases and drains between."""
+    """Whether a fence stands in front of the release of a stage, with nothing but other releases and drains between, or
+    that of a commit, which comes behind all that is read for it."""
     op = release.prev_op
     while isinstance(op, ReleaseOp | ReleaseDeferredOp | DrainOp):
+        op = op.prev_op
+    if isinstance(op, CommitOp):
         op = op.prev_op
     return isinstance(op, FenceOp) and op.kind.data is Fence.AsyncShared
 

@@ -18,7 +18,7 @@ from pkc.dialect.access import AccumulateOp, LoadOp, ReadOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import FirstVisitedOp, VisitedOp
-from pkc.dialect.program import CONSUMERS, FLAT, STAGES, KernelOp
+from pkc.dialect.program import CONSUMERS, STAGES, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import Layout, PGLType
 from pkc.driver.better import best_flow, better, careful, has_stages
@@ -87,8 +87,8 @@ class Asked:
 def estimated(of: Candidate, asked: Asked) -> Estimate:
     """The time of a candidate. Raises `UnknownWorkError`."""
     sms = asked.target.arch.sms - comm_sms(of.kernel)
-    flat = asked.target.flat if FLAT in of.kernel.attributes else asked.target
-    work = count_work(of.kernel, dict(asked.dims), asked.ranks, flat)
+    laid = asked.target.of(of.kernel)
+    work = count_work(of.kernel, dict(asked.dims), asked.ranks, laid)
     return estimate(work, asked.ranks, asked.target, sms=sms)
 
 

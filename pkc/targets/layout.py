@@ -13,6 +13,9 @@ NEIGHBOURS = CHUNK // 2
 BOX = 128
 """Bytes that a box of TMA begins at a multiple of in shared memory (PTX ISA: cp.async.bulk.tensor)."""
 
+AROUND = 256
+"""Bytes of a row from which on it is worth a copy of its own, with what lies around it up to multiples of a chunk."""
+
 _PATTERN = 8
 """Rows after which the pattern of a swizzle of 128 bytes repeats, and more often that of a narrower one."""
 
@@ -31,6 +34,9 @@ class SharedLayout:
     panels: int
     width: int
     swizzle: int
+    spare: int = 0
+    """Bytes behind all rows, for where rows begin that came with what lies around them. Each such row has room for
+    that, too."""
 
     @property
     def lines(self) -> int:
@@ -47,7 +53,7 @@ class SharedLayout:
 
     @property
     def bytes(self) -> int:
-        return self.panels * self.panel_bytes
+        return self.panels * self.panel_bytes + self.spare
 
     @property
     def moved_bytes(self) -> int:

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from pkc import targets
 from pkc.diagnostics import PkcError, near
-from pkc.dialect.program import FLAT, TARGET, kernel_of
+from pkc.dialect.program import AROUND, FLAT, TARGET, KernelOp, kernel_of
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
@@ -122,11 +122,22 @@ class Target:
     """What an operation of that name takes for each element."""
     flat_layout: Callable[[TileType], SharedLayout] | None = None
     """How tiles lie where nothing needs a swizzle, if in another way."""
+    around_layout: Callable[[TileType], SharedLayout] | None = None
+    """How they lie where their rows begin anywhere in memory, if in another way."""
 
     @cached_property
     def flat(self) -> Target:
         """The same for kernels whose tiles lie flat."""
         return replace(self, shared_layout=self.flat_layout or self.shared_layout)
+
+    @cached_property
+    def around(self) -> Target:
+        """The same for kernels whose rows come with what lies around them."""
+        return replace(self, shared_layout=self.around_layout or self.shared_layout)
+
+    def of(self, kernel: KernelOp) -> Target:
+        """The same for how the tiles of a kernel lie."""
+        return self.around if AROUND in kernel.attributes else self.flat if FLAT in kernel.attributes else self
 
     # Registers
 
@@ -182,4 +193,4 @@ def target_of(op: Operation) -> Target:
     if kernel is None or not isinstance(name, StringAttr):
         return lookup(targets.DEFAULT)
     found = lookup(name.data, span_of(kernel.location))
-    return found.flat if FLAT in kernel.attributes else found
+    return found.of(kernel)

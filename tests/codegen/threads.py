@@ -307,6 +307,8 @@ class _Translated(Writer):
 def _does(name: str) -> Does:
     if name in _DOES:
         return _DOES[name]
+    if name == "tma_load_row_around":
+        return _load_row_around
     if name.startswith("tma_") and "_row" in name:
         return _load_row if name.startswith("tma_load") else _store_row
     if name.startswith("tma_load"):
@@ -325,6 +327,8 @@ def _does(name: str) -> Does:
         return lambda thread, address, word: thread.cta.memory.add(address, word, narrow=True)
     if name == "load_global_v1_where":
         return _load_global_v1_where
+    if "_around" in name:
+        return _load_global_around
     if "_v4" in name:
         return _load_global_v4 if name.startswith("load") else _store_global_v4
     if name.startswith("load"):
@@ -351,6 +355,31 @@ def _load_global_v4(thread: Thread, to: tuple[list[Any], int], address: int, *wh
     registers, start = to
     for i in range(4) if all(where) else ():
         registers[start + i] = thread.cta.memory.load(address + 4 * i)
+
+
+def _load_global_around(thread: Thread, to: tuple[list[Any], int], address: int, where: bool) -> None:
+    """Four registers around some elements: what is behind the array is poison."""
+    assert address % 16 == 0, "16 bytes lie at a multiple of 16"
+    registers, start = to
+    for i in range(4) if where else ():
+        flat, first, size = thread.cta.memory.find(address + 4 * i)
+        numbers = range(first, first + 4 // size)
+        word = tuple(flat.item(number) if number < flat.size else np.nan for number in numbers)
+        registers[start + i] = word if len(word) > 1 else word[0]
+
+
+def _shift_pair(_: Thread, low: Any, high: Any, bits: int) -> Any:
+    """Elements of two registers, from one of the first on."""
+    pair = [word if isinstance(word, tuple) else (word,) for word in (low, high)]
+    count = max(2, *map(len, pair), 32 // (bits & -bits or 32))
+    elements = [element for word in pair for element in _widened(word, count)]
+    first = bits * count // 32
+    return tuple(elements[first : first + count])
+
+
+def _widened(word: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """A register of so many elements: of zeros if it was one, else what was not known of it is poison."""
+    return (*word, *(0.0 if not any(word) else np.nan for _ in range(count - len(word))))
 
 
 def _load_global_v1_where(thread: Thread, to: tuple[list[Any], int], address: int, where: bool) -> None:
@@ -415,13 +444,31 @@ def _load_shared_v4(thread: Thread, to: tuple[list[Any], int], address: int) -> 
         registers[start + i] = _load_shared(thread, address + 4 * i)
 
 
+def _load_shared_around(thread: Thread, to: tuple[list[Any], int], address: int) -> None:
+    """Four registers around some elements."""
+    assert address % 16 == 0, "16 bytes lie at a multiple of 16"
+    registers, start = to
+    for i in range(4):
+        registers[start + i] = _word_around(thread, address + 4 * i)
+
+
+def _word_around(thread: Thread, at: int) -> Any:
+    """A register around some elements: what is not there is poison."""
+    shared = thread.cta.shared
+    size = next((size for size in (1, 2) if any(at + step in shared for step in range(size, 4, 2 * size))), 4)
+    word = tuple(shared.get(at + step, np.nan) for step in range(0, 4, size))
+    return word if size < 4 else word[0]
+
+
 def _store_shared(thread: Thread, address: int, word: Any) -> None:
     words = word if isinstance(word, tuple) else (word,)
     thread.cta.shared.update({address + 4 // len(words) * i: word for i, word in enumerate(words)})
 
 
 def _load_shared_b8x2(thread: Thread, address: int) -> Any:
-    return thread.cta.shared[address], thread.cta.shared[address + 1]
+    """Two elements; where a register of zeros was stored, which is a pair, they are zero."""
+    low = thread.cta.shared[address]
+    return low, thread.cta.shared.get(address + 1, np.nan if low else 0.0)
 
 
 def _store_shared_b8x2(thread: Thread, address: int, word: tuple[Any, Any]) -> None:
@@ -486,6 +533,17 @@ def _load_row(thread: Thread, address: int, source: int, barrier: int, size: int
     thread.cta.barriers[barrier].complete(thread.number, thread.cta.copy_row(address, source, size, load=True))
 
 
+def _load_row_around(thread: Thread, address: int, source: int, barrier: int, size: int) -> None:
+    """What is behind the array is poison."""
+    flat, first, each = thread.cta.memory.find(source)
+    assert address % 16 == size % 16 == first * each % 16 == 0
+    assert (first + size // each - flat.size) * each < 16
+    for number in range(size // each):
+        found = flat.item(first + number) if first + number < flat.size else np.nan
+        thread.cta.shared[address + number * each] = found
+    thread.cta.barriers[barrier].complete(thread.number, size)
+
+
 def _store_row(thread: Thread, address: int, target: int, size: int) -> None:
     thread.cta.copy_row(address, target, size, load=False)
 
@@ -526,6 +584,7 @@ _DOES: dict[str, Does] = {
     **{f"high_{kind}": lambda _, pair: pair[1] for kind in _PAIRED},
     # Two elements of zero are one register of zero.
     "bits_f32": lambda _, x: x if x else (0.0, 0.0),
+    "shift_pair": _shift_pair,
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
     "low_i8": lambda _, pair: int(pair[0]),
     "high_i8": lambda _, pair: int(pair[1]),
@@ -549,6 +608,8 @@ _DOES: dict[str, Does] = {
     "load_shared_b32": _load_shared,
     "load_shared_v2": _load_shared_v2,
     "load_shared_v4": _load_shared_v4,
+    "load_shared_v4_around": _load_shared_around,
+    "load_shared_b32_around": _word_around,
     "store_shared_b32": _store_shared,
     "store_shared_v2": _store_shared_v2,
     "store_shared_v4": _store_shared_v4,

@@ -65,3 +65,31 @@ pk.kernel @long(%X: !pk.private<[M, 4096], bf16> {pk.name = "X"}, %Y: !pk.privat
   %s = pk.row_sum %w : !pk.tile<4x4096xf32> -> !pk.tile<4xf32>
   pk.store %s, %Y[%m : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
 }
+
+// -----
+
+// Rows of 1002 bytes lie in one piece each, with room for what lies around them; so do those of a row that is one.
+// CHECK-LABEL: pk.kernel @anywhere
+// CHECK-SAME:  attributes {around}
+pk.kernel @anywhere(%X: !pk.private<[M, 501], bf16> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] : !pk.block<M by 4>
+  %n = pk.block[%i] : !pk.block<501 by 501>
+  %x = pk.load %X[%m, %n : !pk.block<M by 4>, !pk.block<501 by 501>] : !pk.private<[M, 501], bf16> -> !pk.tile<4x501xbf16>
+  %c = pk.cast %x : !pk.tile<4x501xbf16> -> !pk.tile<4x501xf32>
+  %s = pk.row_sum %c : !pk.tile<4x501xf32> -> !pk.tile<4xf32>
+  pk.store %s, %Y[%m : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+}
+
+// -----
+
+// Of short rows a copy each is not worth it.
+// CHECK-LABEL: pk.kernel @short
+// CHECK-NOT:   around
+pk.kernel @short(%X: !pk.private<[M, 51], bf16> {pk.name = "X"}, %Y: !pk.private<[M, 51], bf16> {pk.name = "Y"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] : !pk.block<M by 4>
+  %n = pk.block[%i] : !pk.block<51 by 51>
+  %x = pk.load %X[%m, %n : !pk.block<M by 4>, !pk.block<51 by 51>] : !pk.private<[M, 51], bf16> -> !pk.tile<4x51xbf16>
+  pk.store %x, %Y[%m, %n : !pk.block<M by 4>, !pk.block<51 by 51>] : !pk.tile<4x51xbf16>, !pk.private<[M, 51], bf16>
+}

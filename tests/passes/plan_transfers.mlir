@@ -253,3 +253,37 @@ pk.kernel @added(%B: !pk.private<[M, 64], f32> {pk.name = "B"}, %C: !pk.pgl<[M, 
     pk.release %0 : !pk.channel<!pk.tile<16x64xf32>, !pk.tile<16x64xbf16>>
   }
 }
+
+// -----
+
+// Rows that begin anywhere come with what lies around them, where threads go through them, or store them; not where
+// zeros have to stand behind the last block, which only threads write.
+// CHECK-LABEL: pk.kernel @anywhere
+// CHECK: pk.load %A{{.*}} transfer = {by = "tma", why = "each row with what lies around it: rows of 1002 bytes: TMA moves multiples of 16", anywhere}}
+// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "rows of 1002 bytes: TMA moves multiples of 16"}}
+// CHECK: pk.store {{.*}} {transfer = {by = "register", why = "rows of 1002 bytes: TMA moves multiples of 16"}}
+pk.kernel @anywhere(%A: !pk.private<[M, 501], bf16> {pk.name = "A"}, %B: !pk.private<[M, 501], bf16> {pk.name = "B"}) attributes {derived, around, target = "sm_90a"} {
+  %0 = pk.channel "A" stages 2 : !pk.channel<!pk.tile<4x501xbf16>>
+  %1 = pk.channel "B" stages 2 : !pk.channel<!pk.tile<4x501xbf16>>
+  %zero = arith.constant 0 : index
+  pk.role loader {
+    %m = pk.block[%zero] : !pk.block<M by 4>
+    %d = pk.block[%zero] : !pk.block<501 by 501>
+    pk.acquire %0 : !pk.channel<!pk.tile<4x501xbf16>>
+    %a = pk.load %A[%m, %d : !pk.block<M by 4>, !pk.block<501 by 501>] {unread = array<i64: 0>} : !pk.private<[M, 501], bf16> -> !pk.tile<4x501xbf16>
+    pk.commit %0, %a : !pk.channel<!pk.tile<4x501xbf16>>, !pk.tile<4x501xbf16>
+    pk.acquire %1 : !pk.channel<!pk.tile<4x501xbf16>>
+    %b = pk.load %A[%m, %d : !pk.block<M by 4>, !pk.block<501 by 501>] : !pk.private<[M, 501], bf16> -> !pk.tile<4x501xbf16>
+    pk.commit %1, %b : !pk.channel<!pk.tile<4x501xbf16>>, !pk.tile<4x501xbf16>
+  }
+  pk.role storer {
+    %m_1 = pk.block[%zero] : !pk.block<M by 4>
+    %d_1 = pk.block[%zero] : !pk.block<501 by 501>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<4x501xbf16>> -> !pk.tile<4x501xbf16>
+    pk.store %t, %B[%m_1, %d_1 : !pk.block<M by 4>, !pk.block<501 by 501>] : !pk.tile<4x501xbf16>, !pk.private<[M, 501], bf16>
+    pk.release %0 : !pk.channel<!pk.tile<4x501xbf16>>
+    %u = pk.consume %1 : !pk.channel<!pk.tile<4x501xbf16>> -> !pk.tile<4x501xbf16>
+    pk.store %u, %B[%m_1, %d_1 : !pk.block<M by 4>, !pk.block<501 by 501>] : !pk.tile<4x501xbf16>, !pk.private<[M, 501], bf16>
+    pk.release %1 : !pk.channel<!pk.tile<4x501xbf16>>
+  }
+}

@@ -61,8 +61,8 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
             rows = max(rows, whole.shape[0] if 0 in whole.axes else 1)
             lengths.add(whole.columns)
     columns, divisible = max(lengths), all(length % NEIGHBOURS == 0 for length in lengths - {0, 2})
-    # Where all threads get some.
-    together = NEIGHBOURS if divisible and (folds or rows * columns >= NEIGHBOURS * threads) else 2
+    # Where all threads get some. Parts of rows that are folded divide them.
+    together = NEIGHBOURS if (divisible if folds else rows * columns >= NEIGHBOURS * threads) else 2
     return shared_by(rows, gcd(*folds) if folds else columns, together, threads, warp)
 
 

@@ -18,7 +18,7 @@ from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
-from pkc.dialect.transfers import TMA, needs_threads
+from pkc.dialect.transfers import TMA, begins_anywhere, needs_threads
 from pkc.dialect.types import TileType
 from pkc.dialect.walks import walk
 from pkc.location import span_of
@@ -150,6 +150,7 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
     producer, consumer = _end(channel, AcquireOp), _end(channel, ReleaseOp)
     commits = (use.operation for use in channel.result.uses)
     by_threads = not all(_by_tma(op) for op in commits if isinstance(op, CommitOp))
+    one = only_moves(producer) or not by_threads
     filled = sum(target.shared_layout(tile).moved_bytes for tile in kind.tiles)
     return Ring(
         channel,
@@ -158,14 +159,17 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
         channel.depth,
         slots,
         planned(channel, STAGE_BYTES),
-        _warps(producer) * target.arch.warp if by_threads else 1,
+        1 if one else _warps(producer) * target.arch.warp,
         1 if only_moves(consumer) else _warps(consumer),
         0 if by_threads else filled,
     )
 
 
 def _by_tma(commit: CommitOp) -> bool:
-    return all(isinstance(tile.owner, LoadOp) and not needs_threads(tile.owner) for tile in commit.tiles)
+    """Whether TMA fills a stage with so many bytes each time."""
+    loads = [tile.owner for tile in commit.tiles if isinstance(tile.owner, LoadOp)]
+    boxes = all(not needs_threads(op) and not begins_anywhere(op) for op in loads)
+    return len(loads) == len(commit.tiles) and boxes
 
 
 def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:

@@ -8,11 +8,12 @@ from xdsl.dialects.builtin import UnitAttr
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
-from pkc.dialect.program import FLAT, KernelOp
+from pkc.dialect.program import AROUND, FLAT, KernelOp
 from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.types import PGLType
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.around import rows_begin_anywhere
 from pkc.targets.target import Target, target_of
 
 
@@ -22,6 +23,9 @@ class PlanLayouts(KernelPass):
     An MMA reads panels of 128 bytes with a swizzle, and so does a transposition, to find columns in different banks of
     shared memory. Each panel is a box of TMA, and a box of 128 bytes of each row takes memory longer than one of 512.
     Kernels that reach other ranks stay as they are, and those of rows so long that one box has all of their panels.
+
+    Where rows begin at no multiple of what TMA moves, tiles lie in one piece for each row, with room for what lies
+    around it (`around`): so each is one copy (`pk-plan-transfers`).
 
     Before:
 
@@ -40,6 +44,9 @@ class PlanLayouts(KernelPass):
             return
         target = target_of(kernel)
         accesses = [op for op in kernel.walk() if isinstance(op, LoadOp | StoreOp)]
+        if any(map(rows_begin_anywhere, accesses)):
+            kernel.attributes[AROUND] = UnitAttr()
+            return
         if _boxes(accesses, target.flat) < _boxes(accesses, target):
             kernel.attributes[FLAT] = UnitAttr()
 

@@ -19,6 +19,7 @@ from pkc.dialect.types import BlockType, Dim, PGLType
 from pkc.passes.analysis.multiples import ends_with_whole_block
 from pkc.passes.analysis.polynomials import Polynomial, polynomial
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.around import rows_begin_anywhere, surely_whole
 
 _STORES = (StoreOp, StoreAddOp, AtomicAddOp, AccumulateOp)
 _SCATTERS = ScatterAccumulateOp | Scatter
@@ -31,7 +32,7 @@ class PlanPadding(KernelPass):
     A block that ends inside of its array, `blocks(P, 128, stop=count[e])`, ends where TMA does not stop: it goes on to
     read what the array has there. So does one that ends with a shard of another array. That is no harm where it goes
     nowhere: row i of a matmul depends on row i of its left operand alone, and a store leaves out what lies past the
-    end.
+    end. Past the end of an array whose rows begin anywhere nothing writes zeros (`pkc/passes/roles/around.py`).
 
     Before:
 
@@ -60,11 +61,18 @@ def _plan(op: LoadOp) -> None:
         axis
         for axis, block in enumerate(blocks)
         if isinstance(block.owner, BlockOp)
-        and (not ends_with_whole_block(block.owner) or _ends_with_other_shard(op, block.owner))
+        and (
+            not ends_with_whole_block(block.owner) or _ends_with_other_shard(op, block.owner) or _leaves_more(op, block)
+        )
         and _Padding(block).is_unread(op.result, axis)
     ]
     if axes:
         op.attributes[UNREAD] = DenseArrayBase.from_list(i64, axes)
+
+
+def _leaves_more(op: LoadOp, block: SSAValue) -> bool:
+    """Whether a block may go past the end of an array of which each row is a copy of its own."""
+    return rows_begin_anywhere(op) and not surely_whole(block)
 
 
 def _ends_with_other_shard(op: LoadOp, block: BlockOp) -> bool:

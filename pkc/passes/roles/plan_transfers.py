@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, ReadOp, ReduceOp, StoreOp
@@ -25,6 +25,7 @@ from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.around import between_rows, comes_with_more, divisor
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
@@ -83,9 +84,12 @@ class PlanTransfers(KernelPass):
         ops = list(kernel.walk())
         for op in ops:
             if isinstance(op, LoadOp):
-                by, why = _of_load(op)
+                anywhere = comes_with_more(op)
+                by, why = (TMA, f"each row with what lies around it: {_too_much(op)}") if anywhere else _of_load(op)
                 whole = by == TMA and bool(cut_blocks(op, unread_axes(op)))
-                op.attributes[TRANSFER] = transfer(by, f"{why}{_LAST_BLOCK}" if whole else why, whole=whole)
+                op.attributes[TRANSFER] = transfer(
+                    by, f"{why}{_LAST_BLOCK}" if whole else why, whole=whole, anywhere=anywhere
+                )
                 if whole:
                     _remark_last_block(op, "load")
             if type(op) in _OTHERS:
@@ -214,6 +218,8 @@ def _too_much(op: LoadOp | StoreOp | AddToArrayOp) -> str:
         return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
     if reason := rows_apart(op):
         return reason
+    if target.shared_layout(tile_type(op.result if isinstance(op, LoadOp) else op.tile)).spare:
+        return "beside rows that begin anywhere it lies in its stage as they do"
     if not isinstance(op, LoadOp) and tile_type(op.tile).rank == 1 and (reason := _row_by_threads(op)):
         return reason
     owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
@@ -247,7 +253,7 @@ def _begins_aligned(op: LoadOp | StoreOp | AddToArrayOp) -> bool:
     if not block.in_shard:
         begins = position_multiple(block, partial(_size_multiple, op))
     else:
-        begins = kind.extent if of_shard else math.gcd(kind.extent, _divisor(op, every_shard(kind.of)) or 1)
+        begins = kind.extent if of_shard else math.gcd(kind.extent, divisor(op, every_shard(kind.of)) or 1)
     return begins * dtype_bytes(array.element_type) % _GRANULE == 0
 
 
@@ -268,7 +274,7 @@ def _read_on(op: LoadOp) -> set[int]:
 
 def rows_apart(op: LoadOp | StoreOp | AddToArrayOp) -> str:
     """Whether the rows of an array begin where TMA finds none, and where they do."""
-    between = _between_rows(op) if array_type(op.array).rank > 1 else 0
+    between = between_rows(op)
     if between % _GRANULE == 0:
         return ""
     return f"its rows begin {between} bytes, or a multiple of that, behind each other, and with TMA {_GRANULE}"
@@ -277,34 +283,15 @@ def rows_apart(op: LoadOp | StoreOp | AddToArrayOp) -> str:
 def _fills_shards(op: LoadOp | StoreOp | AddToArrayOp, block: BlockOp) -> bool:
     """Whether blocks end where shards do, so that none of them reaches into the next shard."""
     kind = block_type(block.result)
-    each = _divisor(op, every_shard(kind.of))
+    each = divisor(op, every_shard(kind.of))
     return each is not None and each % kind.extent == 0
-
-
-def _divisor(op: Operation, length: str) -> int | None:
-    """What a length is a multiple of, if the launch says it."""
-    kernel = kernel_of(op)
-    divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
-    known = divisors.data.get(length) if isinstance(divisors, DictionaryAttr) else None
-    return known.value.data if isinstance(known, IntegerAttr) else None
 
 
 def _size_multiple(op: LoadOp | StoreOp | AddToArrayOp, dim: str) -> int:
     """What a size at whose multiples blocks of rows begin is surely a multiple of; one of which the launch says nothing
     is taken to suit TMA."""
-    known = _divisor(op, dim)
+    known = divisor(op, dim)
     return known if known is not None else _GRANULE // dtype_bytes(array_type(op.array).element_type)
-
-
-def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
-    """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
-    says nothing are taken to suit TMA."""
-    array = array_type(op.array)
-    last, size = array.dimensions[-1], dtype_bytes(array.element_type)
-    if isinstance(last, int):
-        return last * size
-    known = _divisor(op, row_of(array))
-    return known * size if known is not None else _GRANULE
 
 
 def _row_by_threads(op: StoreOp | AddToArrayOp) -> str:
@@ -327,7 +314,7 @@ def _row_by_threads(op: StoreOp | AddToArrayOp) -> str:
     alike = (kind for kind in arrays if kind.rank > 1 and row_of(array) in (kind.dimensions[-1], row_of(kind)))
     said = DIVISORS in kernel.attributes and any(dtype_bytes(kind.element_type) <= size for kind in alike)
     # What is said is no multiple was refused before (`rows_apart`).
-    if said or _divisor(op, row_of(array)) is not None:
+    if said or divisor(op, row_of(array)) is not None:
         return ""
     return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
 

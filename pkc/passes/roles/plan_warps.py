@@ -17,7 +17,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.pk import TILE
-from pkc.dialect.program import COMM_SMS, CONSUMERS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import COMM_SMS, CONSUMERS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp, kernel_of
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TMA, moves_async
@@ -256,8 +256,10 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     communicators = sum(role.role.data is Role.Communicator for role in roles)
     carriers = sum(role.role.data is not Role.Communicator and carries_tiles(role) for role in roles)
     each = 2 if len(roles) + communicators <= target.arch.warpgroup else 1
-    warps = len(roles) + communicators + carriers * (target.tuning.carriers - 1)
-    carrying = target.tuning.carriers if warps <= target.arch.warpgroup else 1
+    carried = [op for role in roles if role.role.data is not Role.Communicator for op in role.walk() if is_carried(op)]
+    room = target.arch.warpgroup - (len(roles) + communicators - carriers)
+    most = room // max(1, carriers) if all(map(_shifts_rows, carried)) else target.tuning.carriers
+    carrying = most if 0 < carriers * most <= room else 1
     plans: list[WarpPlan] = []
     for role in roles:
         communicates = role.role.data is Role.Communicator
@@ -342,9 +344,13 @@ def _rows_at_once(plan: WarpPlan) -> int:
     return max(rows.values())
 
 
-def _by_elements(op: Operation) -> bool:
-    """Whether threads load a tile element by element, as rows begin anywhere."""
-    return isinstance(op, LoadOp) and is_carried(op) and not moves_async(op)
+def _shifts_rows(op: Operation) -> bool:
+    """Whether threads carry a tile whose rows begin anywhere, many chunks of it at once: a store beside MMAs is that of
+    the last block alone, or leaves memory behind, whose registers the consumers need."""
+    if not is_carried(op) or moves_async(op):
+        return False
+    kernel = kernel_of(op)
+    return isinstance(op, LoadOp) or (isinstance(op, StoreOp) and kernel is not None and is_spread(kernel))
 
 
 def _reaches(op: Operation) -> bool:
@@ -369,7 +375,7 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
     if kept is not None:
         sets = max(sum(isinstance(op, TasksOp) and not op.encloses_tasks for op in plan.role.walk()) for plan in shared)
         few = max(few, (target.registers.copying + 2 * kept + target.registers.dimension * (sets - 1)) // 8 * 8)
-    if any(_by_elements(op) for plan in shared for op in plan.role.walk()):
+    if any(_shifts_rows(op) for plan in shared for op in plan.role.walk()):
         few = max(few, target.registers.carrying)
     if any(plan.group == COMMUNICATE for plan in shared):
         few = target.registers.holding

@@ -6,7 +6,7 @@ from pkc.dialect.transfers import ASYNC, REGISTER, TMA
 from pkc.targets import BUILT_IN
 from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS, THREADS, TUNING
 from pkc.targets.sm_90a.instructions import computing, instruction
-from pkc.targets.sm_90a.layout import ALIGNMENT, flat_layout, shared_layout
+from pkc.targets.sm_90a.layout import ALIGNMENT, around_layout, flat_layout, shared_layout
 from pkc.targets.sm_90a.machine_code import MACHINE_CODE
 from pkc.targets.sm_90a.throughput import per_element
 from pkc.targets.target import Mma, Operands, Target, Tiles
@@ -42,4 +42,5 @@ TARGET = Target(
     machine_code=MACHINE_CODE,
     per_element=per_element,
     flat_layout=flat_layout,
+    around_layout=around_layout,
 )

@@ -46,10 +46,11 @@ def _tma(match: re.Match[str]) -> Instruction | None:
 def _row(match: re.Match[str]) -> Instruction | None:
     """`tma_load_row(stage, address, barrier, bytes)`, `tma_store_row(stage, address, bytes)`, and `tma_add_row` of f32.
 
-    `tma_load_row_keep`, `..._once` and `tma_store_row_keep`, `..._once` as of boxes.
+    `tma_load_row_keep`, `..._once` and `tma_store_row_keep`, `..._once` as of boxes. `tma_load_row_around` is the same
+    of bytes of which some, in the first 16 and the last, may belong to nothing.
     """
-    what, hint = match[1], match[2]
-    if what == "add" and hint:
+    what, around, hint = match[1], match[2], match[3]
+    if (what == "add" and hint) or (around and what != "load"):
         return None
     ptx, meaning = {
         "load": (
@@ -127,6 +128,7 @@ def _vector(match: re.Match[str]) -> Instruction:
 
     `load_global_v4_where(registers, address, condition)` and `store_global_v4_where` do so only where the condition
     holds; a load leaves the registers as they are elsewhere. A predicate, not a branch: loads stay together.
+    `load_global_v4_around_where` is the same of 16 bytes of which some may belong to nothing.
     """
     what, count, where = match[1], int(match[2]), match[3] is not None
     names = ", ".join(f"%{i}" for i in range(count))
@@ -231,9 +233,10 @@ def _sync(match: re.Match[str]) -> Instruction | None:
 
 _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
     (r"tma_(load|store|add)_([1-5])d(?:_(keep|once))?", _tma),
-    (r"tma_(load|store|add)_row(?:_(keep|once))?", _row),
+    (r"tma_(load|store|add)_row(_around)?(?:_(keep|once))?", _row),
     (r"wgmma_n(\d+)_(f32|bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])(_where)?", _vector),
+    (r"(load)_global_v(4)(_around_where)", _vector),
     (r"add_global_(bf16|f16|f32|i32)(?:(_v4)(_where)?)?", _add),
     (r"wgmma_wait_([0-7])", _wgmma_wait),
     (r"wgmma_done_(\d+)", _wgmma_done),

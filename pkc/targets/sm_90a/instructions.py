@@ -119,13 +119,23 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("low_i8", ("b32",), "i32", "return (int)(signed char)a;", "the low i8"),
     Instruction("high_i8", ("b32",), "i32", "return (int)(signed char)(a >> 8);", "the high i8"),
     Instruction("bits_f32", ("f32",), "b32", "return __float_as_uint(a);", "the bits of an f32"),
-    Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
     Instruction(
-        "load_shared_b32",
-        ("index",),
+        "shift_pair",
+        ("b32", "b32", "index"),
         "b32",
-        'unsigned r; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(a) : "memory"); return r;',
-        "32 bits of shared memory",
+        "return __funnelshift_r(a, b, c);",
+        "32 bits from bit c of a on, c below 32; those behind a are b's",
+    ),
+    Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
+    *(
+        Instruction(
+            name,
+            ("index",),
+            "b32",
+            'unsigned r; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(a) : "memory"); return r;',
+            f"32 bits of shared memory{some}",
+        )
+        for name, some in (("load_shared_b32", ""), ("load_shared_b32_around", ", of which some may belong to nothing"))
     ),
     Instruction(
         "load_shared_v2",
@@ -134,12 +144,15 @@ PLAIN: tuple[Instruction, ...] = (
         asm("ld.shared.v2.b32 {%0, %1}, [%2];", '"=r"(a[0]), "=r"(a[1])', '"r"(b)'),
         "8 bytes of shared memory at b",
     ),
-    Instruction(
-        "load_shared_v4",
-        ("registers<4 x b32>", "index"),
-        None,
-        asm("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];", ", ".join(f'"=r"(a[{i}])' for i in range(4)), '"r"(b)'),
-        "16 bytes of shared memory at b",
+    *(
+        Instruction(
+            name,
+            ("registers<4 x b32>", "index"),
+            None,
+            asm("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];", ", ".join(f'"=r"(a[{i}])' for i in range(4)), '"r"(b)'),
+            f"16 bytes of shared memory at b{some}",
+        )
+        for name, some in (("load_shared_v4", ""), ("load_shared_v4_around", ", of which some may belong to nothing"))
     ),
     Instruction(
         "store_shared_v2",

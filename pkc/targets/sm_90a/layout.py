@@ -6,7 +6,7 @@ from math import prod
 
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.types import TileType, dtype_bytes
-from pkc.targets.layout import BOX, CHUNK, SharedLayout
+from pkc.targets.layout import AROUND, BOX, CHUNK, SharedLayout
 
 ALIGNMENT = 1024
 """Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
@@ -37,6 +37,15 @@ def flat_layout(tile: TileType) -> SharedLayout:
         return SharedLayout(1, 1, 1, CHUNK, 0)
     each = columns if is_one_piece(tile) else _panel(columns, size)
     return SharedLayout(prod(tile.shape[:-1]), each, -(-columns // each), -(-each * size // CHUNK) * CHUNK, 0)
+
+
+def around_layout(tile: TileType) -> SharedLayout:
+    """The layout of rows that come with what lies around them: in one piece each, with room for that, and a chunk that
+    says where they begin. As `flat_layout` of short rows."""
+    size, columns = dtype_bytes(tile.element_type), _columns(tile)
+    if tile.rank == 0 or columns * size < AROUND:
+        return flat_layout(tile)
+    return SharedLayout(prod(tile.shape[:-1]), columns, 1, -(-columns * size // CHUNK) * CHUNK + CHUNK, 0, CHUNK)
 
 
 def _columns(tile: TileType) -> int:

@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.by_table import AddByTableOp, GatherOp
 from pkc.dialect.tile import tile_type
-from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
+from pkc.dialect.transfers import begins_anywhere, moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks
-from pkc.passes.machine.lowering import memory, rows, tma, unstaging, whole_rows
+from pkc.passes.machine.lowering import memory, realigned, rows, tma, unstaging, whole_rows
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -33,6 +33,9 @@ def load(role: WarpRole, op: LoadOp) -> None:
 
 
 def _load_by_tma(role: WarpRole, op: LoadOp) -> None:
+    if begins_anywhere(op):
+        realigned.load_rows(role, op)
+        return
     (whole_rows if whole_rows.is_row(role.emit, tile_type(op.result)) else tma).load(role, op)
 
 

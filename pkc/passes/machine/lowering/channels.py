@@ -14,7 +14,8 @@ from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.roles import AHEAD, AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, ClipOp, TransposeOp, tile_type
-from pkc.dialect.transfers import moves_async
+from pkc.dialect.transfers import begins_anywhere, moves_async
+from pkc.passes.machine.lowering import shifting
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, first_warp, spare_barrier
 from pkc.passes.machine.lowering.in_step import counted_later, in_step, takes_it_itself
 
@@ -155,11 +156,19 @@ def consume(role: WarpRole, op: ConsumeOp) -> None:
     with nullcontext() if unknown is None else emit.when(unknown):
         _wait(role, ring, barrier, emit.get(place.phase, 0), "filled")
     start = stage_address(role, ring, stage)
-    for offset, result in zip(ring.slots, op.tiles, strict=True):
-        layout = emit.target.shared_layout(tile_type(result))
-        role.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
+    commits = (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
+    moved = [any(_around(tile) for tile in tiles) for tiles in zip(*(commit.tiles for commit in commits), strict=True)]
+    for offset, result, around in zip(ring.slots, op.tiles, moved, strict=True):
+        layout, address = emit.target.shared_layout(tile_type(result)), emit.plus(start, offset)
+        shifts = shifting.noted(emit, address, layout) if around else None
+        role.tiles[result] = Staged(address, tile_type(result), layout, ring, shifts=shifts)
     if ring.channel.guest is not None:  # another role releases it
         advance(role, op)
+
+
+def _around(tile: SSAValue) -> bool:
+    """Whether the rows of a tile come with what lies around them."""
+    return isinstance(tile.owner, Operation) and begins_anywhere(tile.owner)
 
 
 def stage_address(role: WarpRole, ring: Ring, stage: SSAValue) -> SSAValue:

@@ -90,13 +90,16 @@ class TaskQueue:
 
 @dataclass(frozen=True)
 class Staged:
-    """A tile in a stage: its address; `transposed` if it is used as its transpose."""
+    """A tile in a stage: its address; `transposed` if it is used as its transpose. Rows that came with what lies around
+    them begin where `shifts` says: bytes from the first one's place to the first one, and as many more, modulo 16, for
+    each further row."""
 
     address: SSAValue
     type: TileType
     layout: SharedLayout
     ring: Ring
     transposed: bool = False
+    shifts: tuple[SSAValue, SSAValue] | None = None
 
 
 @dataclass

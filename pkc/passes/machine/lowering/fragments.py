@@ -13,6 +13,7 @@ from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, bf16, dtype_bytes, e4m3, e5m2, f16, f32, i8, widened
 from pkc.passes.machine.emit import Emitter
+from pkc.passes.machine.lowering import shifting
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.spread import column, fragment_of, row
 from pkc.targets.layout import CHUNK, Fragment, SharedLayout
@@ -251,10 +252,16 @@ def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Regi
     size = dtype_bytes(kind)
     each, words = CHUNK // size, CHUNK // 4
     target = allocate(role, fragment, kind, None)
+    load = "load_shared_v4_around" if fragment.columns % each else "load_shared_v4"
     with emit.loop(0, fragment.count // each, unroll=True) as number:
-        place = in_stage(role, fragment, tile.layout, size, emit.times(number, each))
+        first = emit.times(number, each)
+        place = emit.plus(tile.address, in_stage(role, fragment, tile.layout, size, first))
         bits = emit.registers(words, b32)
-        emit.do("load_shared_v4", bits, emit.plus(tile.address, place))
+        if tile.shifts is None:
+            emit.do(load, bits, place)
+        else:
+            inside = row_of_stage(role, fragment, first)
+            shifting.read(emit, emit.plus(place, shifting.of_row(emit, tile.shifts, inside)), size, bits)
         for i in range(words):
             found = emit.get(bits, i)
             if not target.packed:
@@ -266,20 +273,23 @@ def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Regi
 def in_stage(role: WarpRole, fragment: Fragment, layout: SharedLayout, size: int, first: SSAValue) -> SSAValue:
     """Where in a stage a chunk of 16 bytes is of which a thread has element `first`; of one behind the tile, some."""
     emit = role.emit
-    rows = row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
-    columns = column(role, fragment, first)
-    if fragment.cut:
-        rows = emit.least(rows, fragment.shape[0] - 1)
+    rows, columns = row_of_stage(role, fragment, first), column(role, fragment, first)
     if fragment.ends_early:
-        columns = emit.least(columns, fragment.columns - CHUNK // size)
+        columns = emit.least(columns, (fragment.columns - 1) // (CHUNK // size) * (CHUNK // size))
     return shared_address(emit, emit.const(0), layout, size, (rows, columns))
+
+
+def row_of_stage(role: WarpRole, fragment: Fragment, first: SSAValue) -> SSAValue:
+    """The row, in its stage, of element `first` of a thread; of one behind the tile, the last one."""
+    found = row(role, fragment, first) if 0 in fragment.axes else role.emit.const(0)
+    return role.emit.least(found, fragment.shape[0] - 1) if fragment.cut else found
 
 
 def in_chunks(fragment: Fragment, layout: SharedLayout, size: int) -> bool:
     """Whether a thread's elements of a staged tile are whole chunks of 16 bytes."""
     each = CHUNK // size
     many = bool(fragment.lanes) and 1 in fragment.axes and fragment.together % each == 0
-    return many and size > 1 and layout.columns % each == 0
+    return many and size > 1 and (layout.panels == 1 or layout.columns % each == 0)
 
 
 def shared_address(
@@ -301,6 +311,13 @@ def shared_address(
 def read_shared(emit: Emitter, tile: Staged, rows: SSAValue, columns: SSAValue) -> SSAValue:
     """One element of a staged tile."""
     kind = tile.type.element_type
+    if tile.shifts is not None:
+        size = dtype_bytes(kind)
+        place = shared_address(emit, tile.address, tile.layout, size, (rows, columns))
+        word = shifting.read_one(emit, emit.plus(place, shifting.of_row(emit, tile.shifts, rows)), size)
+        if kind in PACKED:
+            return emit.value(f"low_{PACKED[kind]}", word)
+        return emit.value("float_bits" if kind == f32 else "int_bits", word)
     if kind in PACKED:
         size = dtype_bytes(kind)
         even = shared_address(emit, tile.address, tile.layout, size, (rows, emit.bit_and(columns, ~1 & 0xFFFF)))

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from pkc.dialect.machine import b32
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowReduction
 from pkc.dialect.types import bf16, f16
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.elements import apply
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile
@@ -32,19 +33,30 @@ def reduced(role: WarpRole, op: RowReduction, tile: RegisterTile, repeat: SSAVal
     first, parts = emit.times(repeat, each), emit.registers(chains, b32)
     for chain in range(chains):
         emit.set(emit.get(tile.registers, emit.plus(first, chain)), parts, chain)
-    for begin, end in ((1, surely // chains), (surely // chains, each // chains)):
+    ranges = ((1, surely // chains, True), (surely // chains, each // chains, False))
+    for begin, end, inside in ranges:
         if begin == end:
             continue
         with emit.loop(begin, end, unroll=True) as step:
             for chain in range(chains):
                 at, known = emit.plus(emit.times(step, chains), chain), emit.get(parts, chain)
                 found = emit.get(tile.registers, emit.plus(first, at))
-                if begin != 1:
+                if not inside:
                     index = emit.times(emit.plus(first, at), 2)
-                    inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
-                    found = emit.select(inside, found, known)
+                    place = column(role, fragment, index)
+                    if fragment.columns % 2:
+                        alone = emit.compare("eq", place, fragment.columns - 1)
+                        found = emit.select(alone, _twice(emit, found), found)
+                    found = emit.select(emit.compare("slt", place, fragment.columns), found, known)
                 emit.set(emit.value(name, known, found), parts, chain)
     pair = emit.get(parts, 0)
     for chain in range(1, chains):
         pair = emit.value(name, pair, emit.get(parts, chain))
     return apply(emit, op, op.COMBINE, [emit.value(f"low_{kind}", pair), emit.value(f"high_{kind}", pair)])
+
+
+def _twice(emit: Emitter, pair: SSAValue) -> SSAValue:
+    """The first of two neighbours, in the place of both: the second is behind the end of its row."""
+    half = emit.const(16)
+    first = emit.value("shift_pair", emit.value("bits_f32", emit.real(0.0)), pair, half)
+    return emit.value("shift_pair", first, pair, half)

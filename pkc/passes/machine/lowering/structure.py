@@ -311,11 +311,13 @@ def _commit(role: WarpRole, op: roles.CommitOp) -> None:
 
 
 def _fence(role: WarpRole, op: fences.FenceOp) -> None:
-    """Generic writes to a stage are emitted at its commit, so the fence that orders them comes behind those; that of
-    reads stands in front of a release."""
+    """Generic writes to a stage are emitted at its commit, so the fence in front of one comes behind those. Any other
+    orders what is there already: reads of a stage before its release, what has arrived in one that was consumed."""
+    following = op.next_op
+    while isinstance(following, fences.FenceOp | fences.DrainOp):
+        following = following.next_op
     name = f"fence_{op.kind.data}"
-    of_reads = isinstance(op.next_op, roles.ReleaseOp | roles.ReleaseDeferredOp)
-    if op.kind.data is fences.Fence.AsyncShared and not of_reads:
+    if op.kind.data is fences.Fence.AsyncShared and isinstance(following, roles.CommitOp):
         role.pending_fences.append(name)
     else:
         role.emit.do(name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from math import gcd, prod
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, Scatter
+from pkc.dialect.access import LoadOp, Scatter, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import ByTable, GatherOp
 from pkc.dialect.machine import b32
@@ -21,7 +22,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA, moves_async
 from pkc.dialect.types import PrivateType, TileType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, fragments
+from pkc.passes.machine.lowering import channels, fragments, realigned
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import (
     Access,
@@ -103,7 +104,12 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     elif isinstance(op, GatherOp) and moves_async(op):
         chunks = prod(kind.shape) * size // CHUNK
         at_once = gcd(emit.target.threads.copies, max(1, chunks // role.threads.count))
-    _by_chunks(role, op, kind, places, move, at_once)
+
+    def anywhere() -> None:
+        assert isinstance(op, LoadOp)
+        realigned.load(role, op, places(), partial(_along_axes, emit, kind), address)
+
+    _by_chunks(role, op, kind, places, move, at_once, anywhere if realigned.fits(role, op, kind) else None)
 
 
 def load_table(role: WarpRole, op: Operation) -> None:
@@ -171,13 +177,24 @@ def _store(role: WarpRole, op: Writing, tile: Staged, rank: SSAValue | None) -> 
             else:
                 emit.do(f"{writing(op)}_v4", bits, there)
 
-    _by_chunks(role, op, kind, places, move, 1)
+    def anywhere() -> None:
+        assert isinstance(op, StoreOp)
+        realigned.store(role, op, tile, places(), partial(_along_axes, emit, kind))
+
+    if tile.shifts is not None:
+        anywhere()
+        return
+    _by_chunks(role, op, kind, places, move, 1, anywhere if realigned.fits(role, op, kind) else None)
 
 
 def _store_row(role: WarpRole, op: Writing, tile: Staged, rank: SSAValue | None) -> None:
-    """A tile of one dimension, or of none, each element by the next thread."""
+    """A tile of one dimension, or of none, each element by the next thread; a long row by chunks."""
     emit, kind, threads = role.emit, tile_type(op.tile), role.threads
     places = elements_of(role, op, rank) if isinstance(op, Scatter) else Element(role, op, rank)
+    long = bool(kind.rank) and kind.shape[0] * dtype_bytes(kind.element_type) > CHUNK * threads.count
+    if long and isinstance(op, StoreOp) and realigned.fits(role, op, kind):
+        realigned.store(role, op, tile, (places, emit.const(1)), partial(_along_axes, emit, kind))
+        return
     first = emit.minus(threads.thread, threads.start)
     with emit.loop(first, kind.shape[0] if kind.rank else 1, threads.count) as column:
         address, exists = places.at([column] if kind.rank else [])
@@ -193,9 +210,10 @@ def _by_chunks(
     places: Callable[[], tuple[Elements, SSAValue]],
     move: Callable[[Sequence[Chunk], int], None],
     at_once: int,
+    anywhere: Callable[[], None] | None,
 ) -> None:
     """Move a tile in chunks of a row, each by the next thread: of 16 bytes where rows and blocks end at multiples of
-    that, else of one element.
+    that, else `anywhere`, or by single elements.
 
     `places` gives where the elements are, and how many rows there are; `move` gets chunks, and how many elements each
     of them has: `at_once` chunks where their number is a multiple of that for each thread, else one. Of single elements
@@ -206,6 +224,9 @@ def _by_chunks(
     whole = _whole_chunks(role, op, chunk) if columns % chunk == 0 else None
     for count in (chunk, 1) if whole is not None else (1,):
         with nullcontext() if whole is None else emit.when(whole if count > 1 else emit.negated(whole)):
+            if count == 1 and anywhere is not None:
+                anywhere()
+                continue
             (elements, rows), each = places(), columns // count
             first, total = emit.minus(threads.thread, threads.start), emit.times(rows, each)
             known, most = constant_of(total), at_once
