@@ -71,7 +71,7 @@ def fused_all_gather_matmul_activation(
     layout += tuple(layout_of(each) for each in (*Bs, *biases))
     call = calls.get(layout)
     if call is None:
-        dim, ranks = _checked(A, Bs, biases, activation, gather_dim), ranks_of(group_name)
+        dim, ranks = _checked(A, Bs, biases, activation, gather_dim, group_name)
         options: dict[str, Any] = {
             "activation": activation,
             "group": group_name,
@@ -86,10 +86,12 @@ def fused_all_gather_matmul_activation(
     return call(A, Bs, biases)
 
 
-def _checked(A: Any, Bs: Sequence[Any], biases: Sequence[Any], activation: str, gather_dim: int) -> int:
-    """The dimension, counted from the first one. Raises `ValueError`."""
-    dim = shapes.along(ACTIVATED, "gather_dim", gather_dim, A.shape)
-    shapes.check_matmul(ACTIVATED, A, *Bs)
+def _checked(
+    A: Any, Bs: Sequence[Any], biases: Sequence[Any], activation: str, gather_dim: int, group: str
+) -> tuple[int, int]:
+    """The dimension, counted from the first one, and the number of ranks. Raises `ValueError`."""
+    dim, ranks = shapes.along(ACTIVATED, "gather_dim", gather_dim, A.shape), ranks_of(group)
+    shapes.check_matmul(ACTIVATED, A, *Bs, gathered=ranks if dim == len(A.shape) - 1 else 1)
     if activation not in ACTIVATIONS:
         known = ", ".join(map(repr, ACTIVATIONS))
         raise ValueError(f"{ACTIVATED}: activation is {activation!r}; it must be one of {known}")
@@ -110,7 +112,7 @@ def _checked(A: Any, Bs: Sequence[Any], biases: Sequence[Any], activation: str, 
             Bs[0].shape[1] == Bs[1].shape[1],
             lambda: f"{ACTIVATED}: Bs have {Bs[0].shape[1]} and {Bs[1].shape[1]} columns; they must have the same",
         )
-    return dim
+    return dim, ranks
 
 
 class GatherActivated:
@@ -192,7 +194,7 @@ def fake_activated(
     return_A: bool = False,
     return_products: bool = False,
 ) -> tuple[Any, Any, list[Any]]:
-    dim, ranks = _checked(A, Bs, biases, activation, gather_dim), ranks_of(group_name)
+    dim, ranks = _checked(A, Bs, biases, activation, gather_dim, group_name)
     last = dim == len(A.shape) - 1
     form = shapes.flat(A.shape, 0) if last else shapes.flat(A.shape, dim).times(ranks)
     inner = A.shape[-1] * ranks if last else A.shape[-1]

@@ -202,13 +202,13 @@ class _Order:
         ]
 
     def pieces(self, mine: Any, causal: bool) -> list[tuple[Any, int]]:
-        """This rank's rows that lie side by side, each with the number of keys that its last row sees."""
+        """This rank's rows that lie side by side, each with the number of keys that its last row sees; at least one."""
         found: list[tuple[Any, int]] = []
         at = 0
         for half in self._halves[self._rank]:
             found.append((mine.narrow(2, at, half.length), half.start + half.length if causal else self.extent))
             at += half.length
-        return [piece for piece in found if piece[0].shape[2]]
+        return [piece for piece in found if piece[0].shape[2]] or found[:1]
 
     def gathered(self, mine: Any) -> Any:
         """All ranks' shards in the order of positions."""

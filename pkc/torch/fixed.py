@@ -42,16 +42,22 @@ def splits() -> int | None:
     return _splits
 
 
+def parts_of(ranks: int, inner: int) -> int:
+    """How many parts each rank has of `inner` columns of its A. Raises `ValueError` if these cannot be shared out."""
+    count = _splits or 1
+    if count % ranks or inner % (count // ranks):
+        raise ValueError(f"{count} parts cannot be shared by {ranks} ranks, each with {inner} columns of A")
+    return count // ranks
+
+
 class FixedSum:
     """What `fused.MatmulSum` does, in an order that does not depend on the ranks."""
 
     def __init__(
         self, a: Any, right: Any, form: Flat, group: str, ranks: int, *, scatter: bool, average: bool, kernel: bool
     ) -> None:
-        count, inner = _splits or 1, right.shape[0]
-        self._parts = count // ranks
-        if count % ranks or inner % self._parts:
-            raise ValueError(f"{count} parts cannot be shared by {ranks} ranks, each with {inner} columns of A")
+        inner = right.shape[0]
+        self._parts = parts_of(ranks, inner)
         self._form, self._mine = form, form.over(ranks) if scatter else form
         self._ranks, self._group, self._scatter, self._average = ranks, group, scatter, average
         self._step, self._shape = inner // self._parts, (math.prod(form.rows), right.shape[1])

@@ -18,6 +18,7 @@ torch: Any = importlib.import_module("torch")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
 
 GATHER, SCATTER, REDUCE = "fused_all_gather_matmul", "fused_matmul_reduce_scatter", "fused_matmul_all_reduce"
+REPLICATED = "replicated_matmul"
 
 
 def fused_all_gather_matmul(
@@ -39,8 +40,7 @@ def fused_all_gather_matmul(
 
 def _gather(A: Any, Bs: Sequence[Any], gather_dim: int, group: str, *, return_a: bool) -> Callable[..., Any]:
     """What the operator does with tensors that are laid out as these."""
-    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group)
-    shapes.check_matmul(GATHER, A, *Bs)
+    dim, ranks = _checked_gather(A, Bs, gather_dim, group)
     if not runs_kernel(GATHER, A, Bs, dim, ranks) or not Bs:
         return partial(plain.all_gather_matmul, dim=dim, ranks=ranks, group=group, return_a=return_a)
     return fused.GatherMatmul(A, Bs, shapes.flat(A.shape, dim), group, return_a=return_a)
@@ -62,9 +62,7 @@ def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int
 
 def _scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group: str) -> Callable[..., Any]:
     """What the operator does with tensors that are laid out as these."""
-    average, dim, ranks = *_checked_scatter(A, B, reduce_op, scatter_dim), ranks_of(group)
-    if _scattered(A, B, dim) % ranks:
-        raise ValueError(_uneven(A, B, dim, ranks))
+    average, dim, ranks = _checked_scatter(A, B, reduce_op, scatter_dim, group)
     if fixed.splits() and dim < len(A.shape) - 1:
         return _fixed(A, B, dim, group, scatter=True, average=average)
     if not runs_kernel(SCATTER, A, [B], dim, ranks):
@@ -89,7 +87,7 @@ def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> 
 
 def _reduce(A: Any, B: Any, reduce_op: str, group: str) -> Callable[..., Any]:
     """What the operator does with tensors that are laid out as these."""
-    average, _, ranks = *_checked_scatter(A, B, reduce_op, 0, REDUCE), ranks_of(group)
+    average, ranks = _checked_reduce(A, B, reduce_op, group)
     if fixed.splits():
         return _fixed(A, B, 0, group, scatter=False, average=average)
     if not runs_kernel(REDUCE, A, [B], 0, ranks):
@@ -108,20 +106,34 @@ def layout_of(tensor: Any) -> tuple[Any, ...]:
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
-def _checked_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, operator: str = SCATTER) -> tuple[bool, int]:
-    average = shapes.check_reduction(operator, reduce_op)
-    dim = shapes.along(operator, "scatter_dim", scatter_dim, A.shape)
-    shapes.check_matmul(operator, A, B)
-    return average, dim
+def _checked_gather(A: Any, Bs: Sequence[Any], gather_dim: int, group: str) -> tuple[int, int]:
+    """The dimension, counted from the first one, and the number of ranks. Raises `ValueError`."""
+    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group)
+    shapes.check_matmul(GATHER, A, *Bs, gathered=ranks if dim == len(A.shape) - 1 else 1)
+    return dim, ranks
 
 
-def _scattered(A: Any, B: Any, dim: int) -> Any:
-    """The extent of the product along a dimension."""
-    return B.shape[1] if dim == len(A.shape) - 1 else A.shape[dim]
+def _checked_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group: str) -> tuple[bool, int, int]:
+    """Whether it is an average, the dimension, counted from the first one, and the number of ranks. Raises
+    `ValueError`."""
+    average = shapes.check_reduction(SCATTER, reduce_op)
+    dim, ranks = shapes.along(SCATTER, "scatter_dim", scatter_dim, A.shape), ranks_of(group)
+    shapes.check_matmul(SCATTER, A, B)
+    last = dim == len(A.shape) - 1
+    shapes.check_shared(SCATTER, B.shape[1] if last else A.shape[dim], dim, ranks)
+    if fixed.splits() and not last:
+        fixed.parts_of(ranks, A.shape[-1])
+    return average, dim, ranks
 
 
-def _uneven(A: Any, B: Any, dim: int, ranks: int) -> str:
-    return f"{SCATTER}: {_scattered(A, B, dim)} positions cannot be shared by {ranks} ranks"
+def _checked_reduce(A: Any, B: Any, reduce_op: str, group: str) -> tuple[bool, int]:
+    """Whether it is an average, and the number of ranks. Raises `ValueError`."""
+    average, ranks = shapes.check_reduction(REDUCE, reduce_op), ranks_of(group)
+    shapes.along(REDUCE, "dimension", 0, A.shape)
+    shapes.check_matmul(REDUCE, A, B)
+    if fixed.splits():
+        fixed.parts_of(ranks, A.shape[-1])
+    return average, ranks
 
 
 def runs_kernel(operator: str, A: Any, rights: Sequence[Any], dim: int, ranks: int) -> bool:
@@ -151,7 +163,11 @@ def all_reduce(A: Any, group_name: str) -> Any:
 
 
 def replicated_matmul(A: Any, B: Any, group_name: str) -> Any:
-    """`A @ B` on each rank by itself. A is the same on all ranks, so its gradient is the sum of theirs."""
+    """`A @ B` on each rank by itself. A is the same on all ranks, so its gradient is the sum of theirs.
+
+    Raises `ValueError`.
+    """
+    shapes.check_matmul(REPLICATED, A, B)
     return A @ B
 
 
@@ -161,7 +177,8 @@ def replicated(A: Any, group_name: str) -> Any:
 
 
 def reduce_scatter(A: Any, scatter_dim: int, group_name: str) -> Any:
-    """This rank's shard, along a dimension, of the sum of all ranks' tensors."""
+    """This rank's shard, along a dimension, of the sum of all ranks' tensors. Raises `ValueError`."""
+    shapes.check_shared("reduce_scatter", A.shape[scatter_dim], scatter_dim, ranks_of(group_name))
     return plain.scatter(A, scatter_dim, ranks_of(group_name), group_name)
 
 
@@ -171,8 +188,7 @@ def reduce_scatter(A: Any, scatter_dim: int, group_name: str) -> Any:
 def fake_gather(
     A: Any, Bs: Sequence[Any], gather_dim: int, group_name: str, *, return_A: bool = True
 ) -> tuple[Any, list[Any]]:
-    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group_name)
-    shapes.check_matmul(GATHER, A, *Bs)
+    dim, ranks = _checked_gather(A, Bs, gather_dim, group_name)
     if dim == len(A.shape) - 1:
         whole = A.new_empty((*A.shape[:-1], A.shape[-1] * ranks))
         products = [A.new_empty((*A.shape[:-1], B.shape[1])) for B in Bs]
@@ -182,20 +198,19 @@ def fake_gather(
 
 
 def fake_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group_name: str) -> Any:
-    _, dim = _checked_scatter(A, B, reduce_op, scatter_dim)
-    ranks = ranks_of(group_name)
-    torch._check(_scattered(A, B, dim) % ranks == 0, lambda: _uneven(A, B, dim, ranks))
+    _, dim, ranks = _checked_scatter(A, B, reduce_op, scatter_dim, group_name)
     if dim == len(A.shape) - 1:
         return A.new_empty((*A.shape[:-1], B.shape[1] // ranks))
     return shapes.flat(A.shape, dim).over(ranks).empty(A, B.shape[1])
 
 
 def fake_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> Any:
-    _checked_scatter(A, B, reduce_op, 0, REDUCE)
+    _checked_reduce(A, B, reduce_op, group_name)
     return A.new_empty((*A.shape[:-1], B.shape[1]))
 
 
 def fake_replicated_matmul(A: Any, B: Any, group_name: str) -> Any:
+    shapes.check_matmul(REPLICATED, A, B)
     return A.new_empty((*A.shape[:-1], B.shape[1]))
 
 
@@ -213,5 +228,6 @@ def fake_all_gather(A: Any, gather_dim: int, group_name: str) -> Any:
 
 
 def fake_reduce_scatter(A: Any, scatter_dim: int, group_name: str) -> Any:
+    shapes.check_shared("reduce_scatter", A.shape[scatter_dim], scatter_dim, ranks_of(group_name))
     front = A.movedim(scatter_dim, 0).shape
     return A.new_empty((front[0] // ranks_of(group_name), *front[1:])).movedim(0, scatter_dim)

@@ -68,9 +68,10 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool, scale: float) -> tuple[An
     """Attention, and the log-sum-exp of each row, to base 2; rows that see nothing give zeros."""
     scores, _ = _scores(q, k, causal=causal, scale=scale)
     logs = scores.logsumexp(-1)
-    weights = (scores - logs.unsqueeze(-1)).exp().nan_to_num(0.0)
-    out = _by_group(weights, k) @ v.to(scores.dtype).unsqueeze(2)
-    return out.flatten(1, 2).to(q.dtype), logs * _LOG2E
+    weights = (scores - logs.unsqueeze(-1)).exp()
+    out = (_by_group(weights, k) @ v.to(scores.dtype).unsqueeze(2)).flatten(1, 2)
+    out[..., : _blind(scores, causal=causal), :] = 0
+    return out.to(q.dtype), logs * _LOG2E
 
 
 def attention_backward(
@@ -78,7 +79,9 @@ def attention_backward(
 ) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v."""
     scores, wide = _scores(q, k, causal=causal, scale=scale)
-    weights = _by_group((scores - (logs / _LOG2E).unsqueeze(-1)).exp().nan_to_num(0.0), k)
+    weights = (scores - (logs / _LOG2E).unsqueeze(-1)).exp()
+    weights[..., : _blind(scores, causal=causal), :] = 0
+    weights = _by_group(weights, k)
     rows, given = (_by_group(each.to(wide), k) for each in (q, grad))
     keys, values = (each.to(wide).unsqueeze(2) for each in (k, v))
     inner = (given * _by_group(out.to(wide), k)).sum(-1, keepdim=True)
@@ -96,6 +99,12 @@ def _scores(q: Any, k: Any, *, causal: bool, scale: float) -> tuple[Any, Any]:
         seen = torch.ones(rows, keys, dtype=torch.bool, device=q.device).tril(keys - rows)
         scores = scores.masked_fill(~seen, -math.inf)
     return scores, wide
+
+
+def _blind(scores: Any, *, causal: bool) -> int:
+    """How many rows see no key: the first ones, where rows are more than keys."""
+    rows, keys = scores.shape[-2:]
+    return max(rows - keys, 0) if causal else 0
 
 
 def _by_group(tensor: Any, k: Any) -> Any:

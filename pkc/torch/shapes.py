@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+torch: Any = importlib.import_module("torch")
 
 
 @dataclass(slots=True)
@@ -58,14 +61,28 @@ def along(operator: str, what: str, dim: int, shape: Sequence[Any]) -> int:
     return found
 
 
-def check_matmul(operator: str, a: Any, *rights: Any) -> None:
-    """Raises `ValueError` unless A can be multiplied by each of the matrices."""
+def check_matmul(operator: str, a: Any, *rights: Any, gathered: int = 1) -> None:
+    """Raises `ValueError` unless A, or what is gathered from so many ranks along its columns, can be multiplied by each
+    of the matrices."""
+    inner = a.shape[-1] * gathered
     for number, right in enumerate(rights):
         name = f"Bs[{number}]" if len(rights) > 1 else "B"
         if len(right.shape) != 2:
             raise ValueError(f"{operator}: {name} must be a matrix; it has {len(right.shape)} dimensions")
         if right.dtype != a.dtype:
             raise ValueError(f"{operator}: {name} is {right.dtype}, and A is {a.dtype}")
+        torch._check_value(
+            right.shape[0] == inner,
+            lambda name=name, right=right: f"{operator}: A has {inner} columns, and {name} has {right.shape[0]} rows",
+        )
+
+
+def check_shared(operator: str, extent: Any, dim: int, ranks: int) -> None:
+    """Raises `ValueError` unless so many ranks can share the positions along a dimension."""
+    torch._check_value(
+        extent % ranks == 0,
+        lambda: f"{operator}: {extent} positions along dimension {dim} cannot be shared by {ranks} ranks",
+    )
 
 
 def check_reduction(operator: str, reduce_op: str) -> bool:

@@ -25,6 +25,7 @@ from tests.gpu import present, processes, shared
 from tests.gpu.attention import asked, attended, attended_in_graphs, beside_each_other, spread, unattended
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
+from tests.gpu.extents import misfits, not_numbers, without_elements
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused, under_autocast
 from tests.gpu.layered import layered_attention, layers_compiled, routed, routed_in_graphs, tabled
 from tests.gpu.mlp import activated, drawn_apart, layered_mlp, misactivated
@@ -248,6 +249,9 @@ def cost(job: Job) -> str:
 
 CHECKS: Sequence[Callable[[Job], str]] = (
     refused,
+    misfits,
+    without_elements,
+    not_numbers,
     gathered,
     scattered,
     reduced,
