@@ -250,6 +250,7 @@ class LoadedKernel:
         """The function on each rank, loaded: loading lazily at the first launch could wait for a kernel that runs."""
         driver, artifact = self.mesh.driver, self.artifact
         library = driver.cuLibraryLoadData(artifact.cubin, [], [], 0, [], [], 0)
+        self.mesh.libraries.append(library)
         kernel = driver.cuLibraryGetKernel(library, artifact.name.encode())
         shared = driver.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         functions: dict[int, Any] = {}

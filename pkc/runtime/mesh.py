@@ -27,6 +27,7 @@ from pkc.runtime.errors import (
     ImpossibleArray,
     MissingGpu,
     NoPeerAccess,
+    RankLeft,
     RanksOnOneGpu,
     SameGpu,
     StreamCount,
@@ -78,6 +79,8 @@ class Mesh:
         self._zeroed = (0, 0)
         """The first and the last offset of memory that is zero on all ranks and not in use."""
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
+        self.libraries: list[Any] = []
+        """The machine code that kernels of this mesh have loaded."""
 
     @classmethod
     def single_process(cls, devices: Sequence[int] | None = None, *, driver: Driver | None = None) -> Mesh:
@@ -268,17 +271,22 @@ class Mesh:
                 self.driver.api.cuEventDestroy(event)
         self.faults.check()
 
-    def close(self) -> None:
-        """Free all memory of the mesh, once all ranks have called this. No kernel may run. A second call does nothing.
+    def close(self, *, together: bool = True) -> None:
+        """Free all memory of the mesh and unload its kernels, once all ranks have called this. No kernel may run. A
+        second call does nothing.
 
-        When kernels have given up waiting, no other rank is waited for: some may be no more.
+        When kernels have given up waiting, no other rank is waited for: some may be no more. Nor is it without
+        `together`, when this process waits for its own launches: what other ranks have mapped of its memory stays until
+        they let it go. Raises `PkcError` if these launches do not end.
         """
         if self.closed:
             return
         if self.alarm.raised.value:
             time.sleep(_ENDING)  # every kernel, on whatever stream, sees the alarm in the first milliseconds
+        elif not together:
+            self._finish()
         elif self.group is not None:
-            self.group.agree("closes its mesh")
+            self._agree_to_close(self.group)
         self.closed = self.faults.closed = True
         self.heap.close()
         for rank in self.local:
@@ -289,6 +297,8 @@ class Mesh:
                     self.driver.cuStreamDestroy(each.stream)
         with self.current(self.local[0]):
             self.alarm.close()
+            while self.libraries:
+                self.driver.cuLibraryUnload(self.libraries.pop())
         for rank in self.local:
             self.driver.cuDevicePrimaryCtxRelease(rank.device)
         if self.group is not None:
@@ -307,6 +317,27 @@ class Mesh:
             yield
         finally:
             self.driver.cuCtxPopCurrent()
+
+    def _finish(self) -> None:
+        """Wait for the launches of this process, on whatever streams they are."""
+        with self.launching:
+            _, before = self.driver.api.cuCtxGetCurrent()
+            if self.turns.take([rank.stream for rank in self.local], before) != before:
+                self.driver.api.cuCtxSetCurrent(before)
+        try:
+            self.synchronize()
+        except PkcError as error:
+            if any(isinstance(found, Hang) for found in error.diagnostics):
+                raise
+            # Kernels that give up waiting have ended all the same.
+
+    def _agree_to_close(self, group: groups.Group) -> None:
+        try:
+            group.agree("closes its mesh")
+        except PkcError as error:
+            if not any(isinstance(found, RankLeft) for found in error.diagnostics):
+                raise
+            # It has closed its mesh alone, or is no more: nothing of it is waited for.
 
     def _rank(self, rank: int, device: int) -> Rank:
         driver = self.driver

@@ -54,7 +54,14 @@ def name_of(group: Any = None) -> str:
 
 
 def close(group: Any = None) -> None:
-    """Free the memory of a group's mesh, once all its processes have called this. No kernel may run."""
+    """Free the memory of a group's mesh, once all its processes have called this. No kernel may run.
+
+    Of a group that was destroyed this process frees what it has, without the others; without `group` and after
+    `destroy_process_group()`, of all of them.
+    """
+    _close_gone()
+    if group is None and not dist.is_initialized():
+        return
     known = _known.pop(name_of(group), None)
     if known is not None and known.place is not None:
         known.place.mesh.close()
@@ -148,8 +155,26 @@ def _find(name: str) -> _Known:
     group = _c10d._resolve_process_group(name)
     found = _known.get(name)
     if found is None or found.group is not group or (found.place is not None and found.place.mesh.closed):
+        _close_gone()
         found = _known[name] = _Known(group)
     return found
+
+
+def _close_gone() -> None:
+    """Close what this process has for groups that were destroyed. Their other processes may have new ones of the same
+    name, or may be no more: they are not waited for."""
+    for name, known in list(_known.items()):
+        if _is_gone(name, known.group):
+            del _known[name]
+            if known.place is not None:
+                known.place.mesh.close(together=False)
+
+
+def _is_gone(name: str, group: Any) -> bool:
+    try:
+        return _c10d._resolve_process_group(name) is not group
+    except (RuntimeError, ValueError):
+        return True
 
 
 def _mesh(group: Any) -> Mesh:

@@ -188,6 +188,32 @@ def grouped(job: Job) -> str:
     return f"{len(names)} groups"
 
 
+def remade(job: Job) -> str:
+    """Process groups that are destroyed and made anew, with the mesh closed between or left to the next operator."""
+    from pkc.torch import close, groups
+
+    dist, backend = job.torch.distributed, job.torch.distributed.get_backend()
+    store = dist.distributed_c10d._get_default_store()
+    a, b = job.draw(34, 64, 128)[job.rank], job.draw(35, 128, 64)[job.rank]
+    expected, meshes = None, list[Any]()
+    for number, closed in enumerate((False, True, False)):
+        found = job.operators.fused_matmul_all_reduce(a, b, "sum", job.group)
+        if expected is not None and not job.torch.equal(found, expected):
+            raise Failure("a group that was made anew gives something else")
+        expected = found
+        if job.device != "cpu":
+            job.torch.cuda.synchronize()
+            meshes.append(groups.mesh_of())
+            if [mesh for mesh in meshes[:-1] if not mesh.closed or mesh is meshes[-1]]:
+                raise Failure("the mesh of a group that is gone is still there")
+        dist.destroy_process_group()
+        if closed:
+            close()
+        place = {"store": dist.PrefixStore(f"again {number}", store), "rank": job.rank, "world_size": job.ranks}
+        dist.init_process_group(backend, timeout=timedelta(seconds=WAIT), **place)
+    return "3 times"
+
+
 def refused(job: Job) -> str:
     """What cannot be multiplied or shared out."""
     a, b = job.draw(30, 64, 128)[job.rank], job.draw(31, 128, 64)[job.rank]
@@ -265,6 +291,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     fused,
     captured,
     grouped,
+    remade,
     unattended,
     attended,
     spread,

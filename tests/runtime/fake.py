@@ -70,6 +70,7 @@ class Api:
         self.enqueued: list[tuple[Any, ...]] = []
         self.registered: dict[int, int] = {}
         self.recorded: dict[int, int] = {}
+        self.libraries: set[int] = set()
         self._next = 100
 
     def __getattr__(self, name: str) -> Any:
@@ -270,7 +271,11 @@ class Api:
 
     def _cuLibraryLoadData(self, code: bytes, *rest: Any) -> int:
         assert rest == ([], [], 0, [], [], 0)
-        return self._new()
+        self.libraries.add(self._new())
+        return self._next
+
+    def _cuLibraryUnload(self, library: int) -> None:
+        self.libraries.remove(library)
 
     def _cuLibraryGetKernel(self, library: int, name: bytes) -> int:
         return self._new()

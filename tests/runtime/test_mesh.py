@@ -11,9 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
 from pkc.runtime import torch as adapter
 from pkc.runtime.arrays import View
 from pkc.runtime.driver import Driver
+from pkc.runtime.errors import RankLeft
 from pkc.runtime.mesh import Mesh
 from tests.runtime.fake import MEMORY, SMS, SPAN, UNIT, Api, driver
 
@@ -102,6 +104,53 @@ def test_memory_is_given_back() -> None:
     assert api.mapped == {}
     with pytest.raises(PkcError, match="PK857"):
         mesh.trim()
+
+
+class Others:
+    """In place of the group of a mesh: the others have left."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def agree(self, what: str) -> None:
+        raise PkcError(RankLeft(NOWHERE, 0, "rank 1", what))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_closed_after_others_have_left(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
+    api, others = Api(gpus=1), Others()
+    mesh = Mesh.single_process(driver=Driver(api))
+    mesh.empty((4,), "f32")
+    monkeypatch.setattr(mesh, "group", others)
+    mesh.close(together=together)
+    assert mesh.closed
+    assert others.closed
+    assert not api.mapped
+
+
+def test_closed_alone_behind_the_last_launch() -> None:
+    """On whatever stream it was: what the mesh waits for follows it."""
+    api = Api(gpus=1)
+    mesh = Mesh.single_process(driver=Driver(api))
+    rank = mesh.local[0]
+    mesh.take_turn(7)
+    mesh.close(together=False)
+    recorded, followed = api.enqueued[-4:-2]
+    assert recorded == (7, "record", rank.turn)
+    assert followed == (rank.stream, "follow", rank.turn)
+    assert api.enqueued[-1] == (0, "sync")
+
+
+def test_a_mesh_whose_launches_do_not_end_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(gpus=1)
+    mesh = Mesh.single_process(driver=Driver(api))
+    api.unready.add(mesh.local[0].stream)
+    monkeypatch.setattr(Mesh.synchronize, "__defaults__", (-2.0, None))
+    assert "PK836" in shown(mesh.close, together=False)
+    assert not mesh.closed
 
 
 def test_freed_memory_is_used_again() -> None:
