@@ -32,7 +32,8 @@ class ArrayParameter:
     sharded over the ranks, ceil(extent / ranks) positions each; `zigzag` says in which order (`pkc/dialect/blocks.py`).
     `written` is known above the machine level. Of `packets` each element takes twice its bytes, zero when allocated.
     What is `local` no other rank reaches, whatever its layout, as is known from the roles level on: it may lie outside
-    of the symmetric heap.
+    of the symmetric heap. What is `kept` other ranks may write before their own launch has begun on this rank: between
+    launches it is of these dimensions of the kernel alone.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ArrayParameter:
     written: bool = False
     packets: bool = False
     local: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
         return ArrayParameter(name, dtype, kind.dimensions, "private", None, scratch, written=written)
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
-    marks = kernel.has_packets(arg), kernel.is_local(arg)
+    marks = kernel.has_packets(arg), kernel.is_local(arg), kernel.is_kept(arg)
     return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, scratch, kind.zigzag, written, *marks)
 
 

@@ -36,6 +36,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "cluster": range(1, 9),
     "all_reduce": ("one_shot", "two_shot"),
     "packets": bool,
+    "write_ahead": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
 

@@ -74,7 +74,8 @@ Parameter::Parameter(const Json &header)
       layout(header.at("layout")),
       dims(header.at("dims").begin(), header.at("dims").end()),
       scratch(header.at("scratch")),
-      packets(header.at("packets")) {
+      packets(header.at("packets")),
+      kept(header.at("kept")) {
     if (!header.at("shard").is_null()) shard = header.at("shard").get<int>();
 }
 
@@ -245,8 +246,8 @@ Kernel::Memory Kernel::allocated(const Dims &dims) const {
         uint64_t &offset = made.offsets[parameter.name];
         if (parameter.name == reports || parameter.packets)
             offset = mesh.zeroed(bytes);
-        else  // what other ranks reach they may write before this one has begun
-            offset = parameter.in_heap() ? mesh.allocate(bytes) : mesh.range_of(bytes, number++);
+        else  // what is kept other ranks may write before this one has begun
+            offset = parameter.kept ? mesh.allocate(bytes) : mesh.range_of(bytes, number++);
     }
     for (const Json &signal : header_.at("signals"))
         made.offsets[signal.at("name")] = mesh.zeroed(counter_bytes(signal, dims));

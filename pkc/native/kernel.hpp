@@ -30,7 +30,7 @@ struct Parameter {
     std::string name, dtype, layout;
     std::vector<Json> dims;
     std::optional<int> shard;
-    bool scratch, packets;
+    bool scratch, packets, kept;
 };
 
 // Ordered by its bits, so that NaN and both zeros have a place.

@@ -58,9 +58,10 @@ class KernelMemory:
         zeroed = [[array.name] for array in scratch if array.name in zero]
         zeroed += [[name] for name in (*self._signals, _EPOCHS) if name not in self._restarting]
         plain = [array for array in scratch if array.name not in zero]
-        # Where other ranks write, they may do so before this one has begun: each set of dimensions has its own.
-        self._reached = [[array.name] for array in plain if array.layout != "private"]
-        self._private = [array.name for array in plain if array.layout == "private"]
+        # What other ranks may write before this one has begun, each set of dimensions has for itself. All else they
+        # reach between the beginning and the end of a launch of this rank, and launches come one after the other.
+        self._kept = [[array.name] for array in plain if array.kept]
+        self._passing = [array.name for array in plain if not array.kept]
         # Side by side, so that one call clears them.
         self._zeroed = [*zeroed, self._restarting]
         self.shared = bool(artifact.signals or scratch)
@@ -77,8 +78,8 @@ class KernelMemory:
             sizes[signal.name] = 4 * counters(signal, dims)
         sizes[_EPOCHS] = 4 * (self._grid + 1)  # and the number of tasks that CTAs have taken from a queue
         heap = self._mesh.heap
-        offsets = _placed(heap.allocate, self._reached, sizes)
-        for number, name in enumerate(self._private):
+        offsets = _placed(heap.allocate, self._kept, sizes)
+        for number, name in enumerate(self._passing):
             offsets[name] = heap.range_of(sizes[name], ("scratch", number))
         offsets |= _placed(self._mesh.zeroed, self._zeroed, sizes)
         together = self._restarting

@@ -15,7 +15,7 @@ from pkc.runtime.torch import tensor
 from pkc.targets import DEFAULT, code_of
 from pkc.torch import kernels
 from pkc.torch.groups import Place, place_of
-from pkc.torch.launches import Launch, aligned, lies_anywhere, loaded
+from pkc.torch.launches import Launch, aligned, lies_anywhere, loaded_for_sizes
 from pkc.torch.shapes import Flat
 
 torch: Any = importlib.import_module("torch")
@@ -132,7 +132,8 @@ class Sizes:
     def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
         self._name, self._array, self._rank, self.turn = name, array, place.mesh.local[0], place.turn
         self._dims = dict(zip("MKN", sizes, strict=True))
-        self._loaded = loaded(place, kernel.tree, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
+        chosen = {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])}
+        self._loaded = loaded_for_sizes(place, kernel.tree, chosen)
         self.shared = None if lies_anywhere(self._loaded, name) else array.tensor()
         self._fetched: Any = None
 

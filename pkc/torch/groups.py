@@ -102,6 +102,8 @@ class Place:
         for."""
         self.sizes: dict[object, Any] = {}
         """What operators have prepared, by kernel and sizes."""
+        self.kept = 0
+        """For how many of these memory is kept that other ranks write before a launch has begun."""
 
     def array(
         self,

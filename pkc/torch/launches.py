@@ -19,6 +19,13 @@ torch: Any = importlib.import_module("torch")
 
 _ALIGNMENT = 16
 
+MOST_KEPT = 16
+"""Combinations of sizes of a group for which memory is kept that other ranks write before a launch has begun."""
+
+_AWAITED = {"write_ahead": "false", "packets": "false"}
+"""What further ones have in their schedule: ranks wait until all have begun, and the memory serves one launch after the
+other."""
+
 
 @functools.cache
 def place_on(device: int) -> Place:
@@ -43,6 +50,18 @@ def loaded(
             place.loaded[artifact] = LoadedKernel(artifact, place.mesh)
         place.chosen[key] = program, place.loaded[artifact]
     return place.chosen[key][1]
+
+
+def loaded_for_sizes(place: Place, program: Program, dims: Mapping[str, int]) -> LoadedKernel:
+    """A kernel for one more combination of sizes, with the schedule for these dimensions. All ranks call this for the
+    same ones in the same order, so that they agree on the first `MOST_KEPT`."""
+    kernel = loaded(place, program, dims)
+    if not any(array.kept for array in kernel.artifact.arrays):
+        return kernel
+    if place.kept >= MOST_KEPT:
+        return loaded(place, program, dims, schedule=_AWAITED)
+    place.kept += 1
+    return kernel
 
 
 def lies_anywhere(kernel: LoadedKernel, name: str) -> bool:

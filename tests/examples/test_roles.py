@@ -31,10 +31,11 @@ ALSO = {
     "all_reduce": ("one_shot", "packets", "packets one_shot"),
     "gemm_ar": ("one_shot", "packets", "packets one_shot"),
     "all_gather": ("packets",),
-    "reduce_scatter": ("packets",),
-    "gemm_rs": ("packets",),
+    "reduce_scatter": ("packets", "awaited"),
+    "gemm_rs": ("packets", "awaited"),
 }
-"""By example: sums that every rank adds up, and tiles that travel in packets."""
+"""By example: sums that every rank adds up, tiles that travel in packets, and ranks that wait until all have begun
+before they write to their scratch memory."""
 
 MLP = "moe_mlp P=128"
 
@@ -57,6 +58,7 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
     schedule = {"across": {"straddle": "true"}}.get(overlap, schedule)
     if any(overlap in more for more in ALSO.values()):
         packets = {"packets": "true"} if overlap.startswith("packets") else {}
+        packets |= {"write_ahead": "false"} if overlap == "awaited" else {}
         schedule = packets | ({"all_reduce": "one_shot"} if overlap.endswith("one_shot") else {})
     return compiled(name, "roles", *schedule.items())
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.gpu.calls import Failure
-from tests.gpu.operands import Job, all_refused
+from tests.gpu.operands import Job, all_refused, summed
 
 
 def misfits(job: Job) -> str:
@@ -79,6 +79,35 @@ def without_elements(job: Job) -> str:
         if any(grad.any() for grad in grads):
             raise Failure(f"{call}: a gradient of nothing is not zero")
     return f"{len(calls)} calls"
+
+
+def many_sizes(job: Job) -> str:
+    """More numbers of rows than memory is kept for, forth and back: what one launch leaves in scratch memory of all
+    ranks, the next one takes."""
+    torch, count = job.torch, 0
+    sizes = [job.ranks * rows for rows in range(8, 8 + 3 * 24, 3)]
+    lefts, b = job.draw(105, sizes[-1], 64), job.draw(106, 64, 72)
+    exact, bound = summed(job, lefts, b)
+    known: dict[int, list[Any]] = {}
+    for size in (*sizes, *reversed(sizes), *sizes[::7]):
+        a = lefts[job.rank][:size]
+        found = [
+            job.operators.fused_matmul_reduce_scatter(a, b[job.rank], "sum", 0, job.group),
+            job.operators.fused_matmul_all_reduce(a, b[job.rank], "sum", job.group),
+        ]
+        for one, expected in zip(found, known.get(size, found), strict=True):
+            if not torch.equal(one, expected):
+                raise Failure(f"{size} rows give something else the next time")
+        known[size] = found
+        count += len(found)
+    for size, (scattered, reduced) in known.items():
+        job.compared(reduced, exact[:size], bound[:size])
+        job.compared(scattered, *(tensor[:size].chunk(job.ranks)[job.rank] for tensor in (exact, bound)))
+    if job.device != "cpu":
+        groups, launches = (importlib.import_module(f"pkc.torch.{name}") for name in ("groups", "launches"))
+        if groups.place_of(job.group).kept > launches.MOST_KEPT:
+            raise Failure("memory is kept for more sizes than said")
+    return f"{count} calls"
 
 
 def not_numbers(job: Job) -> str:

@@ -25,7 +25,7 @@ from tests.gpu import present, processes, shared
 from tests.gpu.attention import asked, attended, attended_in_graphs, beside_each_other, spread, unattended
 from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
-from tests.gpu.extents import misfits, not_numbers, without_elements
+from tests.gpu.extents import many_sizes, misfits, not_numbers, without_elements
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused, under_autocast
 from tests.gpu.layered import layered_attention, layers_compiled, routed, routed_in_graphs, tabled
 from tests.gpu.mlp import activated, drawn_apart, layered_mlp, misactivated
@@ -278,6 +278,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     misfits,
     without_elements,
     not_numbers,
+    many_sizes,
     gathered,
     scattered,
     reduced,

@@ -93,6 +93,38 @@ pk.kernel @slots(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32
 
 // -----
 
+// Where the schedule says so they wait until all have entered: no memory is kept.
+// CHECK-LABEL: pk.kernel @awaited
+// CHECK-NOT: pk.kept
+// CHECK-NOT: emptied
+// CHECK: pk.signal_all %entered
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+// CHECK-NOT: emptied
+// CHECK: pk.load %S
+// CHECK-NOT: pk.signal_all
+pk.kernel @awaited(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %done: !pk.signal<[1]> {pk.name = "done"}) attributes {derived, schedule = {write_ahead = false}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  pk.role storer {
+    %n = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.store %x, %S[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    }
+    pk.raise %done at %r[%zero] to %one : !pk.signal<[1]>
+    pk.wait %done[%zero] for %one : !pk.signal<[1]>
+  }
+  pk.role communicator {
+    %m = pk.block[%zero] of %r sharded : !pk.block<M by 16>
+    %x = pk.load %S[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+  }
+}
+
+// -----
+
 // Where the roles that read it make the exit wait for them, that is enough; TMA may read on after its role has ended.
 // CHECK-LABEL: pk.kernel @sent_on
 // CHECK-NOT: entered

@@ -83,10 +83,12 @@ SMALL = Artifact(
 )
 
 
-def reduce_on(monkeypatch: pytest.MonkeyPatch, ranks: int = 3) -> tuple[LoadedKernel, dict[str, Any], Api]:
+def reduce_on(
+    monkeypatch: pytest.MonkeyPatch, ranks: int = 3, of: Artifact = REDUCE
+) -> tuple[LoadedKernel, dict[str, Any], Api]:
     made, api = driver(monkeypatch, gpus=ranks)
     mesh = Mesh.single_process(driver=made)
-    kernel = LoadedKernel(REDUCE, mesh)
+    kernel = LoadedKernel(of, mesh)
     api.struct_bytes = layout(REDUCE.fields)[1]
     tensors = [Tensor((40, 72), device=Device(rank), address=FIRST_POINTER + rank * MIB) for rank in range(ranks)]
     c = mesh.empty((40, 64), "f32", "shard", 0)
@@ -115,8 +117,8 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [launch.context for launch in api.launches] == [1000, 1001, 1002]
     assert [launch.stream for launch in api.launches] == [rank.stream for rank in kernel.mesh.local]
     offset = arguments["C"].offset + 4096  # C has ceil(40 / 3) rows of 256 bytes
-    slots, fetched = offset, offset + 11264  # 3 * 14 rows of 256 bytes are 10,752
-    arrived = fetched + 8192  # three shards of 14 rows of 144 bytes are 6,048; ranges are powers of two
+    slots, fetched = offset, offset + 16384  # 3 * 14 rows of 256 bytes are 10,752; ranges are powers of two
+    arrived = fetched + 8192  # three shards of 14 rows of 144 bytes are 6,048
     entered = arrived + 1024
     epochs = entered + 1024
     for rank, launch in enumerate(api.launches):
@@ -199,19 +201,35 @@ def test_other_tensors_keep_the_kernels_memory(monkeypatch: pytest.MonkeyPatch) 
     assert api.encoded[8]["address"] == FIRST_POINTER + 4096
 
 
-def test_other_dimensions_have_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slots that others write, counters and epochs; what a rank alone reaches serves one launch after the other."""
-    kernel, arguments, api = reduce_on(monkeypatch)
-    kernel(arguments)
+@pytest.mark.parametrize("kept", [False, True])
+def test_memory_for_other_dimensions(monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    """Counters and epochs are new. Scratch memory serves one launch after the other, for about as many bytes, but for
+    what other ranks write before this one has begun."""
+    arrays = tuple(replace(array, kept=kept and array.name == "C.slots") for array in REDUCE.arrays)
+    kernel, given, api = reduce_on(monkeypatch, of=replace(REDUCE, arrays=arrays))
     found: list[tuple[int, ...]] = []
     for extent in (72, 80, 1024):  # 6,048, 6,720 and 86,016 bytes that are fetched
-        kernel(arguments | {"A": [replace(tensor, shape=(40, extent)) for tensor in arguments["A"]]})
+        kernel(given | {"A": [replace(tensor, shape=(40, extent)) for tensor in given["A"]]})
         launch = api.launches[-3]
         slots = api.encoded[launch.struct[384] - 1]["address"]
         found.append((slots, *struct.unpack_from("<QQQQ", launch.struct, 640)))
     slots, entered, fetched, _, epochs = zip(*found, strict=True)
-    assert len({*slots}) == len({*entered}) == len({*epochs}) == 3
+    assert len({*entered}) == len({*epochs}) == 3
+    assert len({*slots}) == (3 if kept else 1)
     assert fetched[0] == fetched[1] != fetched[2]
+    assert not {*slots} & {*fetched}
+
+
+def test_many_sizes_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots of all lengths up to one take at most four times those of the longest."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    for rows in range(3 * 4096, 0, -60):
+        c = kernel.mesh.empty((rows, 64), "f32", "shard", 0)
+        kernel(arguments | {"A": [replace(tensor, shape=(rows, 72)) for tensor in arguments["A"]], "C": c})
+        c.free()
+    assert len(api.launches) > 3 * 200
+    mapped = [call[2] for call in api.calls if call[0] == "cuMemMap" and call[1] < SPAN + STRIDE]
+    assert sum(mapped) <= 2 * 64 * MIB
 
 
 def test_kernels_without_counters_take_no_memory_for_new_sizes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,3 +94,19 @@ def test_tensors_that_lie_too_low_go_through_the_heap(monkeypatch: pytest.Monkey
             low = address < STRIDE
             assert copied == [expected] * low
             assert api.encoded[api.launches[-1].struct[0] - 1]["address"] == (array.address if low else address)
+
+
+def test_few_sizes_keep_memory_that_others_write_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones. Further ones have kernels that await all ranks; so do all ranks for the same."""
+    module, place = _module(monkeypatch), SimpleNamespace(kept=0)
+
+    def loaded(place: Any, program: str, dims: dict[str, int], schedule: Any = None) -> SimpleNamespace:
+        kept = program == "scatter" and not schedule
+        return SimpleNamespace(artifact=SimpleNamespace(arrays=[SimpleNamespace(kept=kept)]), schedule=schedule)
+
+    monkeypatch.setattr(module, "loaded", loaded)
+    for size in range(module.MOST_KEPT + 3):
+        assert module.loaded_for_sizes(place, "gather", {"M": size}).schedule is None
+        schedule = module.loaded_for_sizes(place, "scatter", {"M": size}).schedule
+        assert schedule == (None if size < module.MOST_KEPT else {"write_ahead": "false", "packets": "false"})
+    assert place.kept == module.MOST_KEPT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, UnitAttr
+from xdsl.dialects.builtin import BoolAttr, IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import READING, LoadOp, ReadOp, StoreOp
@@ -24,6 +24,9 @@ from pkc.passes.build import add_parameter, append, before, constant, mark, prod
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached, shard_of
 from pkc.remarks import missed
+
+WRITE_AHEAD = "write_ahead"
+"""The key of the schedule: whether scratch memory of ranks is written that have not entered a launch."""
 
 
 class GuardLaunches(KernelPass):
@@ -139,7 +142,8 @@ def _enter_late(kernel: KernelOp, first: RoleOp, last: RoleOp) -> None:
 def _early(kernel: KernelOp, moving: Sequence[RoleOp], engines: Sequence[RoleOp]) -> tuple[list[RoleOp], list[RoleOp]]:
     """The roles that must await the entry of all ranks, as few as can be, and those that may write ahead of it."""
     needing = [role for role in moving if not _follows_entry(role, engines)]
-    ahead = [] if engines else [role for role in needing if _writes_scratch(kernel, role)]
+    may = not engines and kernel.schedule.get(WRITE_AHEAD) != BoolAttr.from_bool(False)
+    ahead = [role for role in needing if may and _writes_scratch(kernel, role)]
     needing = [role for role in needing if role not in ahead]
     early = needing
     for role in reversed(needing):  # those that get tiles before those that they get them from
