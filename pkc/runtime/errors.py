@@ -224,6 +224,17 @@ class GaveUp(Diagnostic):
     known: str
 
 
+class LaunchFailed(Diagnostic):
+    """A launch has failed on some rank, and others wait for it."""
+
+    code = "PK839"
+    title = "a launch has failed on {who}"
+    note = "{known}"
+    help = "what its process prints says why; close the mesh and make another before the next launch"
+    who: str
+    known: str
+
+
 # A launch
 
 

@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.location import NOWHERE
 from pkc.runtime.alarm import Alarm
-from pkc.runtime.errors import GaveUp, Stuck
+from pkc.runtime.errors import GaveUp, LaunchFailed, Stuck
 from pkc.runtime.group import Group
 
 PERIOD = 0.1
@@ -34,6 +34,8 @@ _PATIENCE = 1.0
 """Seconds in which kernels and other processes say what they know."""
 
 _ENDED = "its process has ended"
+_FAILED = "its launch of "
+"""How begins what a process says of a rank whose launch has failed."""
 
 
 Find: TypeAlias = Callable[[Sequence[str]], Diagnostic | None]
@@ -55,6 +57,8 @@ class Faults:
         self.closed = False
         self._finds: list[Find] = []
         self._releases: list[Callable[[], None]] = []
+        self._failure = ""
+        """Why a launch of this process has failed, in words."""
         self._found: PkcError | None = None
         self._finding = threading.Lock()
         self._raised_at = 0.0
@@ -68,6 +72,12 @@ class Faults:
         self._releases.append(release)
         self._thread = threading.get_ident()
         _watch(self)
+
+    def failed(self, error: Exception) -> None:
+        """A launch of this process has failed: let all others know, and end their waits for it."""
+        self._failure = f"{_FAILED}{self.last[0].what} has failed: {str(error).splitlines()[0]}"
+        self._say()
+        self._alarm.raise_it()
 
     def check(self) -> None:
         """Raise `PkcError` if the alarm of the mesh is raised."""
@@ -86,8 +96,10 @@ class Faults:
                     time.sleep(PERIOD / 5)
                 found = self._look()  # with all that was said meanwhile
                 late = sorted(found, key=lambda one: isinstance(one, Stuck) and not one.late)
-                nobody = GaveUp(NOWHERE, "\n          ".join(self._known()) or "no kernel of this process did")
-                self._found = PkcError(*(late or [nobody]))
+                known = "\n          ".join(self._known()) or self._failure or "no kernel of this process did"
+                failed = self._failed()
+                first = LaunchFailed(NOWHERE, failed, known) if failed else GaveUp(NOWHERE, known)
+                self._found = PkcError(*([first, *late] if failed else late or [first]))
             return PkcError(*self._found.diagnostics)
 
     def watch(self) -> None:
@@ -117,12 +129,20 @@ class Faults:
             return []
         return [f"rank {rank}: {self._alarm.said(rank) or 'it says nothing'}" for rank in range(self._ranks)]
 
+    def _failed(self) -> str:
+        """The ranks whose launches have failed, in words."""
+        ranks = range(self._ranks) if self._group is not None else self._mine if self._failure else ()
+        found = [str(rank) for rank in ranks if self._alarm.said(rank).startswith(_FAILED)]
+        return f"rank{'s' * (len(found) > 1)} {', '.join(found)}" if found else ""
+
     def _silent(self) -> bool:
         return self._group is not None and not all(map(self._alarm.said, range(self._ranks)))
 
     def _say(self) -> None:
         text = f"it has launched {self.last[0].what} last" if self.last else "it has launched nothing"
-        if self._group is not None and self._group.waits_until:
+        if self._failure:
+            text = self._failure
+        elif self._group is not None and self._group.waits_until:
             text += f", and waits until each of the others {self._group.waits_until}"
         for rank in self._mine:
             self._alarm.say(rank, text)

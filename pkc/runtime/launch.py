@@ -191,6 +191,10 @@ class LoadedKernel:
                 turns.end(streams, current)
             if shared is not None:
                 self._join(shared)
+        except Exception as error:
+            if mesh.ranks > 1 and not _may_be_captured(mesh.driver, streams[0]):
+                mesh.faults.failed(error)  # others have launched, and would wait as long as waits may take
+            raise
         finally:
             if before != self._context:
                 mesh.driver.api.cuCtxSetCurrent(before)
@@ -330,6 +334,14 @@ class LoadedKernel:
         """End the waits of copy engines: their counters get a value that is enough for any."""
         if self._beside is not None:
             self._beside.release(self.memory.signals())
+
+
+def _may_be_captured(driver: Driver, stream: int) -> bool:
+    """Whether nothing runs that is launched on a stream, as far as the driver can say."""
+    try:
+        return is_captured(driver, stream)
+    except PkcError:  # a capture that has failed, or a GPU that has
+        return False
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:

@@ -73,6 +73,7 @@ OTHER: dict[str, str] = {
     "PK836": "tests/runtime/test_mesh.py::test_a_hang",
     "PK837": "tests/runtime/test_reports.py::test_who_waits_for_what",
     "PK838": "tests/runtime/test_faults.py::test_every_process_raises_what_each_has_launched",
+    "PK839": "tests/runtime/test_faults.py::test_a_launch_that_fails_ends_the_waits_of_others",
     "PK840": "tests/runtime/test_launch.py::test_names",
     "PK841": "tests/runtime/test_launch.py::test_arrays_that_others_do_not_reach",
     "PK842": "tests/runtime/test_launch.py::test_one_array_for_each_rank",

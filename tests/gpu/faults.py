@@ -34,9 +34,9 @@ from tests.gpu import present
 LIMIT = 1.0
 PATIENCE = 8.0
 M, N, K = 1024, 512, 128
-FAULTS = ("late", "kernel", "shape", "engines", "unasked", "killed")
+FAULTS = ("late", "kernel", "shape", "engines", "unasked", "failed", "killed")
 """What the last rank does: nothing; another kernel; another size; nothing, where copy engines wait as well; nothing,
-and no process calls pkc; it is killed."""
+and no process calls pkc; its launch fails; it is killed."""
 
 say = partial(print, flush=True)
 
@@ -116,6 +116,11 @@ class _Kernels:
         half = type(a)(a.address, (M // 2, K), a.strides, a.dtype, a.device)
         self._loaded["gemm_rs"]({"A": [half], "B": [self._b.local(self.rank)], "C": self._half})
 
+    def fails(self) -> None:
+        """A launch with more shared memory than there is."""
+        self._loaded["gemm_rs"]._configs[self.rank].sharedMemBytes = 1 << 20
+        self.gemm()
+
     def sums(self) -> None:
         self._loaded["all_reduce"]({"X": [self._x.local(self.rank)], "Y": self._y})
 
@@ -192,6 +197,8 @@ def _misbehave(kernels: _Kernels, fault: str) -> None:
         kernels.sums()
     elif fault == "shape":
         kernels.small_gemm()
+    elif fault == "failed":
+        kernels.fails()
     elif fault == "killed":
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 import uuid
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -42,14 +43,14 @@ TITLE = "error[PK838]: other ranks have given up waiting"
 
 
 class Ranks:
-    """A process for each of two ranks; each says in words what it has seen."""
+    """A process for each of two ranks, which does `work`; each says in words what it has seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Callable[[str, int, Connection], None]) -> None:
         self.name = uuid.uuid4().hex
         context = multiprocessing.get_context("spawn")
         self.pipes = [context.Pipe() for _ in range(2)]
         self.processes = [
-            context.Process(target=_rank, args=(self.name, rank, self.pipes[rank][1]), daemon=True) for rank in range(2)
+            context.Process(target=work, args=(self.name, rank, self.pipes[rank][1]), daemon=True) for rank in range(2)
         ]
         for process in self.processes:
             process.start()
@@ -61,9 +62,7 @@ class Ranks:
 
 
 def _rank(name: str, rank: int, pipe: Connection) -> None:
-    numbers = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": 29500}
-    os.environ.update({key: str(value) for key, value in numbers.items()}, TORCHELASTIC_RUN_ID=name)
-    module._ENDING, faults._PATIENCE = 0.1, 0.5  # nothing runs here that would have to end, or has reports
+    _begin(name, rank)
     files = _files()
     # Each launches something else last.
     mesh = _launched(rank, (4, 8) if rank else (8, 4))
@@ -93,6 +92,31 @@ def _rank(name: str, rank: int, pipe: Connection) -> None:
     mesh.synchronize()  # nothing is wrong as long as nobody waits
     mesh.alarm.raise_it()
     pipe.send(_raised(mesh))
+    mesh.close()
+
+
+def _begin(name: str, rank: int) -> None:
+    numbers = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": 29500}
+    os.environ.update({key: str(value) for key, value in numbers.items()}, TORCHELASTIC_RUN_ID=name)
+    module._ENDING, faults._PATIENCE = 0.1, 0.5  # nothing runs here that would have to end, or has reports
+
+
+def _failing(name: str, rank: int, pipe: Connection) -> None:
+    _begin(name, rank)
+    mesh = Mesh.from_torchrun(driver=Driver(Memory(gpus=2)))
+    kernel, array = LoadedKernel(KERNEL, mesh), mesh.empty((4, 4), "f32")
+    kernel({"C": array})
+    assert mesh.group is not None
+    mesh.group.agree("has launched")
+    if rank:
+        mesh.driver.api.failing["cuLaunchKernelEx"] = 701
+        try:
+            kernel({"C": array})
+        except PkcError as error:
+            pipe.send(str(error))
+    began = time.monotonic()
+    pipe.send(_raised(mesh))
+    pipe.send(str(time.monotonic() - began))
     mesh.close()
 
 
@@ -130,8 +154,26 @@ def _sockets(name: str) -> list[str]:
     return [line for line in Path("/proc/net/unix").read_text().splitlines() if name in line]
 
 
+def test_a_launch_that_fails_ends_the_waits_of_others() -> None:
+    """Long before the limit, and with its rank and the reason."""
+    ranks = Ranks(_failing)
+    assert "`cuLaunchKernelEx` failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" in ranks.says(1)
+    reason = (
+        "its launch of `copy` with M=4, K=4 has failed: error[PK822]: `cuLaunchKernelEx` failed: CUDA_ERROR_LAUNCH_OUT"
+    )
+    for rank in range(2):
+        title, *rest = ranks.says(rank).splitlines()
+        assert title == "error[PK839]: a launch has failed on rank 1"
+        assert rest[0] == "  = note: rank 0: it has launched `copy` with M=4, K=4 last"
+        assert rest[1].startswith(f"          rank 1: {reason}")
+        assert float(ranks.says(rank)) < PATIENCE
+    for process in ranks.processes:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in ranks.processes] == [0, 0]
+
+
 def test_every_process_raises_what_each_has_launched() -> None:
-    ranks = Ranks()
+    ranks = Ranks(_rank)
     note = """\
   = note: rank 0: it has launched `copy` with M=4, K=4 last
           rank 1: it has launched `copy` with M=8, K=4 last"""
