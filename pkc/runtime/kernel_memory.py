@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps, Waits
+from pkc.codegen.artifact import ArrayParameter, Artifact, SignalParameter, TensorMaps, Waits
 from pkc.diagnostics import Diagnostic
 from pkc.dialect import blocks
 from pkc.dialect.words import RANKS
@@ -49,13 +49,16 @@ class KernelMemory:
         self._by_dims: dict[tuple[tuple[str, int], ...], Memory] = {}
         """A kernel without memory of its own has epochs alone, the same for all."""
         waits = artifact.waits
+        self._reports = waits.reports if waits is not None else ""
+        self._reports_at: int | None = None
+        """Where they are: of whatever dimensions, as after the first report nothing is launched any more."""
         # No epoch is that of a launch to come, and no report is there before.
-        zero = {array.name for array in artifact.arrays if array.packets or (waits and array.name == waits.reports)}
+        zero = {array.name for array in artifact.arrays if array.packets or array.name == self._reports}
         scratch = [array for array in artifact.arrays if array.scratch]
         self._arrays = [(array, _splits(artifact, array)) for array in scratch]
         self._signals = [signal.name for signal in artifact.signals]
         self._restarting = [signal.name for signal in artifact.signals if signal.restarts]
-        zeroed = [[array.name] for array in scratch if array.name in zero]
+        zeroed = [[array.name] for array in scratch if array.name in zero and array.name != self._reports]
         zeroed += [[name] for name in (*self._signals, _EPOCHS) if name not in self._restarting]
         plain = [array for array in scratch if array.name not in zero]
         # What other ranks may write before this one has begun, each set of dimensions has for itself. All else they
@@ -82,6 +85,10 @@ class KernelMemory:
         for number, name in enumerate(self._passing):
             offsets[name] = heap.range_of(sizes[name], ("scratch", number))
         offsets |= _placed(self._mesh.zeroed, self._zeroed, sizes)
+        if self._reports:
+            if self._reports_at is None:
+                self._reports_at = self._mesh.zeroed(sizes[self._reports])
+            offsets[self._reports] = self._reports_at
         together = self._restarting
         restarting = (offsets[together[0]], sum([sizes[name] for name in together])) if together else (0, 0)
         signals = tuple([(offsets[name], sizes[name]) for name in self._signals])
@@ -96,16 +103,19 @@ class KernelMemory:
     def reported(self, waits: Waits, known: Sequence[str], *, limit: float) -> Diagnostic | None:
         """What threads of all ranks that gave up waiting, after `limit` seconds, have reported; `known` are other
         facts, a line each."""
-        ranks = range(self._mesh.ranks)
-        for key, memory in self._by_dims.items():
-            shape = (self._grid, 2 * waits.warps, reports.WORDS)
-            written = {rank: self._words(rank, memory.offsets[waits.reports], shape) for rank in ranks}
-            found = reports.read(waits, written, partial(self._counter_at, memory, dict(key)))
-            if found:
-                launches = {rank: int(self._words(rank, memory.epochs, (1,))[0]) for rank in ranks}
-                absent = [*reports.missing_launches(launches), *known]
-                return reports.diagnose(self._artifact.name, found, limit, absent)
-        return None
+        if self._reports_at is None:
+            return None
+        ranks, shape = range(self._mesh.ranks), (self._grid, 2 * waits.warps, reports.WORDS)
+        written = {rank: self._words(rank, self._reports_at, shape) for rank in ranks}
+        stuck: list[Memory] = []
+        found = reports.read(waits, written, partial(self._counter_at, stuck))
+        if not found:
+            return None
+        absent: list[str] = []
+        for memory in {memory.epochs: memory for memory in stuck}.values():
+            launches = {rank: int(self._words(rank, memory.epochs, (1,))[0]) for rank in ranks}
+            absent += reports.missing_launches(launches)
+        return reports.diagnose(self._artifact.name, found, limit, [*absent, *known])
 
     def _key(self, dims: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         return tuple(dims.items()) if self.shared else ()
@@ -117,15 +127,26 @@ class KernelMemory:
             mesh.driver.cuMemcpyDtoH(words.ctypes.data, mesh.heap.address(rank, offset), words.nbytes)
         return words
 
-    def _counter_at(self, memory: Memory, dims: Mapping[str, int], rank: int, name: str, low: int) -> tuple[int, ...]:
-        """The indices of the counter of signal `name` whose address has this low half."""
-        signal = next(signal for signal in self._artifact.signals if signal.name == name)
-        place = (low - self._mesh.heap.address(rank, memory.offsets[name])) % 2**32 // 4
-        indices: list[int] = []
-        for extent in reversed(signal.dims):
-            place, index = divmod(place, counters_along(extent, dims))
-            indices.append(index)
-        return tuple(reversed(indices))
+    def _counter_at(self, stuck: list[Memory], rank: int, name: str, low: int) -> tuple[int, ...]:
+        """The indices of the counter of signal `name` whose address has this low half; whose memory it is in is added
+        to those that are `stuck`."""
+        number = self._signals.index(name)
+        for key, memory in self._by_dims.items():
+            offset, size = memory.signals[number]
+            place = (low - self._mesh.heap.address(rank, offset)) % 2**32
+            if place < size:
+                stuck.append(memory)
+                return _indices(self._artifact.signals[number], place // 4, dict(key))
+        return ()
+
+
+def _indices(signal: SignalParameter, place: int, dims: Mapping[str, int]) -> tuple[int, ...]:
+    """The indices of the counter that is the `place`-th of a signal."""
+    indices: list[int] = []
+    for extent in reversed(signal.dims):
+        place, index = divmod(place, counters_along(extent, dims))
+        indices.append(index)
+    return tuple(reversed(indices))
 
 
 def _placed(

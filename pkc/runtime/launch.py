@@ -68,6 +68,8 @@ class LoadedKernel:
         self._agreed: set[object] = set()
         self._plans: Plans[Plan] = Plans()
         self._raised = mesh.alarm.raised
+        self._started = 0
+        """On how many ranks of this process the last launch has started."""
         self._context = mesh.local[0].context if len(mesh.local) == 1 else None
         """The only context in which it is launched, if there is one."""
         self._implied_dims: dict[str, int] = {}
@@ -176,6 +178,7 @@ class LoadedKernel:
         if self._raised.value:
             mesh.faults.check()
         mesh.faults.last = starts
+        self._started = 0
         _, before = mesh.driver.api.cuCtxGetCurrent()
         current = before
         try:
@@ -192,8 +195,10 @@ class LoadedKernel:
             if shared is not None:
                 self._join(shared)
         except Exception as error:
-            if mesh.ranks > 1 and not _may_be_captured(mesh.driver, streams[0]):
-                mesh.faults.failed(error)  # others have launched, and would wait as long as waits may take
+            # Other ranks that have launched would wait as long as waits may take.
+            waiting = mesh.ranks > 1 and (mesh.group is not None or self._started)
+            if waiting and not _is_captured(mesh.driver, streams[0]):
+                mesh.faults.failed(error)
             raise
         finally:
             if before != self._context:
@@ -222,6 +227,7 @@ class LoadedKernel:
             (status,) = api.cuLaunchKernelEx(config, start.function, start.parameters.pointers, 0)
             if status:
                 self.mesh.driver.fail("cuLaunchKernelEx", status)
+            self._started += 1
         return current
 
     def _launch_beside(self, starts: Sequence[Start], streams: Sequence[int], beside: Beside) -> Any:
@@ -336,7 +342,7 @@ class LoadedKernel:
             self._beside.release(self.memory.signals())
 
 
-def _may_be_captured(driver: Driver, stream: int) -> bool:
+def _is_captured(driver: Driver, stream: int) -> bool:
     """Whether nothing runs that is launched on a stream, as far as the driver can say."""
     try:
         return is_captured(driver, stream)

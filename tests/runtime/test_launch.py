@@ -26,8 +26,11 @@ from pkc.codegen.artifact import (
 )
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
+from pkc.location import NOWHERE
 from pkc.runtime.arguments import bind, fingerprints
 from pkc.runtime.beside import Work
+from pkc.runtime.driver import DriverError
+from pkc.runtime.errors import DriverFailure
 from pkc.runtime.forms import Form
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
@@ -561,6 +564,37 @@ def test_a_stream_may_be_destroyed_before_the_next_launch(monkeypatch: pytest.Mo
     kernel(arguments, stream=lasting(81, 82, 83))
     assert api.enqueued[:3] == [(stream, "follow", turn) for stream, turn in zip((81, 82, 83), turns, strict=True)]
     assert {what for _, what, _ in api.enqueued[3:]} == {"kernel"}
+
+
+def test_a_launch_that_fails_on_a_later_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The alarm ends the waits of those that were launched. Where none was, the next launch may be right."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    launch = api._cuLaunchKernelEx
+
+    def last(config: Any, function: int, *rest: Any) -> None:
+        if api.contexts[-1] == 1002:
+            raise DriverError(DriverFailure(NOWHERE, "cuLaunchKernelEx", "CUDA_ERROR", ""), 1)
+        launch(config, function, *rest)
+
+    monkeypatch.setattr(type(api), "_cuLaunchKernelEx", lambda _, *given: last(*given))
+    with pytest.raises(PkcError, match="PK822"):
+        kernel(arguments)
+    assert kernel.mesh.alarm.raised.value
+    with pytest.raises(PkcError, match="PK839"):
+        kernel(arguments)
+
+
+def test_a_launch_that_fails_in_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing runs that could wait for it."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    monkeypatch.setattr(kernel.mesh, "group", SimpleNamespace())
+    api.capturing |= {71, 72, 73}
+    api.failing = {"cuLaunchKernelEx": 1}
+    with pytest.raises(PkcError, match="PK822"):
+        kernel(arguments, stream=lasting(71, 72, 73))
+    assert not kernel.mesh.alarm.raised.value
 
 
 def test_a_stream_may_be_destroyed_after_a_launch_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:

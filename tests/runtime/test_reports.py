@@ -16,6 +16,7 @@ import pytest
 from pkc.codegen.artifact import Alarm, ArrayParameter, Base, SignalParameter, Wait, Waits
 from pkc.diagnostics import PkcError
 from pkc.runtime import faults, reports
+from pkc.runtime.enqueue import counters_along
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
@@ -134,8 +135,25 @@ def test_a_launch_has_the_alarm_and_a_clean_place_for_reports(monkeypatch: pytes
     alarm = int.from_bytes(api.launches[0].struct[at : at + 8], "little")
     assert ctypes.string_at(alarm, 8) == struct.pack("<II", 0, 30_000)
     assert [size for address, size in api.registered.items() if address <= alarm < address + size] == [4096]
-    reports = kernel.mesh.heap.address(0, kernel.scratch("reports", {"M": 4, "K": 8}))
+    offset = kernel.scratch("reports", {"M": 4, "K": 8})
+    reports = kernel.mesh.heap.address(0, offset)
     assert any(first <= reports and reports + SMS * 12 * 32 <= first + count for first, count in api.zeroed)
+    # They are the same for other sizes, and are told apart by the addresses of counters.
+    kernel(arguments | {"A": [Tensor((4, 16))]})
+    assert kernel.scratch("reports", {"M": 4, "K": 16}) == offset
+
+
+def test_which_sizes_have_given_up(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> None:
+    kernel, arguments, api = debugged(monkeypatch, waits)
+    for rows in (4, 10):
+        kernel(arguments | {"A": [Tensor((rows, 8))]})
+    for rows in (4, 10):
+        first = kernel.mesh.heap.address(0, kernel.scratch("C.arrived", {"M": rows, "K": 8}))
+        index = 3 * counters_along(("M", 2), {"M": rows, "ranks": 1}) + 1
+        api.written = words({(0, 0): (1, 2, 0, 1, 2, first + 4 * index)}).tobytes()
+        found = kernel.memory.reported(waits, [], limit=1.0)
+        assert found is not None
+        assert "waits for `C.arrived`[3, 1] >= 2, sees 1" in found.waits
 
 
 @pytest.mark.parametrize("call", ["synchronize", "launch"])
