@@ -4,6 +4,7 @@ from pkc.nn.attention import ContextParallelAttention, TensorParallelAttention
 from pkc.nn.linear import ColumnParallelLinear, RowParallelLinear, replicated
 from pkc.nn.mlp import TensorParallelMLP
 from pkc.nn.moe import MoE
+from pkc.nn.shards import shard_of
 
 __all__ = [
     "ColumnParallelLinear",
@@ -13,4 +14,5 @@ __all__ = [
     "TensorParallelAttention",
     "TensorParallelMLP",
     "replicated",
+    "shard_of",
 ]

@@ -61,11 +61,13 @@ class _ParallelLinear(torch.nn.Module):
 
     @classmethod
     def from_linear(cls, linear: Any, **options: Any) -> Any:
-        """This rank's shard of an `nn.Linear`; `options` as for the class."""
+        """This rank's shard of an `nn.Linear`, trainable as far as that is; `options` as for the class."""
         place = {"device": linear.weight.device, "dtype": linear.weight.dtype}
         made = cls(linear.in_features, linear.out_features, linear.bias is not None, **{**place, **options})
         made.load_state_dict(made.shard_of(linear.state_dict()))
-        return made
+        for name, parameter in made.named_parameters():
+            parameter.requires_grad_(getattr(linear, name).requires_grad)
+        return made.train(linear.training)
 
     def shard_of(self, state: dict[str, Any]) -> dict[str, Any]:
         """This rank's shards of the state dict of an `nn.Linear`, for `load_state_dict`."""
@@ -114,10 +116,9 @@ class RowParallelLinear(_ParallelLinear):
             found = torch.ops.pkc.fused_matmul_reduce_scatter(x, right, "sum", self.sequence_dim, self.group)
         else:
             found = torch.ops.pkc.fused_matmul_all_reduce(x, right, "sum", self.group)
-        if self.bias is None:
-            return found
         # Each rank adds it to its own positions alone.
-        return found + (replicated(self.bias, self.group) if self.sequence_parallel else self.bias)
+        shared = self.bias is not None and self.sequence_parallel
+        return _with_bias(found, replicated(self.bias, self.group) if shared else self.bias)
 
 
 _HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
@@ -147,12 +148,18 @@ def _multiplied(x: Any, layers: Sequence[ColumnParallelLinear]) -> list[Any]:
     first = layers[0]
     rights = [layer.weight.t() for layer in layers]
     if first.sequence_parallel:
-        _, found = torch.ops.pkc.fused_all_gather_matmul(
-            x, rights, first.sequence_dim, first.group, return_A=torch.is_grad_enabled() and first.weight.requires_grad
-        )
+        learned = torch.is_grad_enabled() and any(right.requires_grad for right in rights)
+        _, found = torch.ops.pkc.fused_all_gather_matmul(x, rights, first.sequence_dim, first.group, return_A=learned)
     else:
         found = [torch.ops.pkc.replicated_matmul(x, right, first.group) for right in rights]
-    return [y if layer.bias is None else y + layer.bias for y, layer in zip(found, layers, strict=True)]
+    return [_with_bias(y, layer.bias) for y, layer in zip(found, layers, strict=True)]
+
+
+def _with_bias(found: Any, bias: Any) -> Any:
+    """A product with a bias, if there is one; under autocast of the product's type, as of `nn.Linear`."""
+    if bias is None:
+        return found
+    return found + (bias.to(found.dtype) if torch.is_autocast_enabled(found.device.type) else bias)
 
 
 def drawn(like: Any, bound: float, ranks: int = 1, rank: int = 0) -> Any:

@@ -44,10 +44,15 @@ class MoE(torch.nn.Module):
         self.top, each = top, experts // self.ranks
         place = {"device": device, "dtype": dtype}
         self.router = torch.nn.Linear(hidden, experts, bias=False, **place)
-        shapes = {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}
-        for name, shape in shapes.items():
-            weight = drawn(torch.empty(each, *shape, **place), 1 / math.sqrt(shape[0]), self.ranks, self.rank)
-            setattr(self, name, torch.nn.Parameter(weight))
+        self.gate, self.up = (torch.nn.Parameter(torch.empty(each, hidden, inner, **place)) for _ in range(2))
+        self.down = torch.nn.Parameter(torch.empty(each, inner, hidden, **place))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights of experts, as of layers without biases; the router, a layer itself, draws its own."""
+        with torch.no_grad():
+            for weight in (self.gate, self.up, self.down):
+                weight.copy_(drawn(weight, 1 / math.sqrt(weight.shape[1]), self.ranks, self.rank))
 
     def shard_of(self, state: dict[str, Any]) -> dict[str, Any]:
         """This rank's part of a state dict with the weights of all experts, for `load_state_dict`."""

@@ -41,7 +41,7 @@ from pkc.runtime.turns import Turns, handles_of
 from pkc.targets.arch import QUEUES, hardware_queues
 
 _ZEROED = 16 << 20
-"""Bytes that are zeroed at once; the reports of one kernel take a hundred thousand, its counters for some sizes less."""
+"""Bytes that are zeroed at once; the reports of a kernel take a hundred thousand, its counters for some sizes less."""
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""

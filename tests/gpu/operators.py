@@ -29,6 +29,7 @@ from tests.gpu.extents import many_sizes, misfits, not_numbers, without_elements
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused, under_autocast
 from tests.gpu.layered import layered_attention, layers_compiled, routed, routed_in_graphs, tabled
 from tests.gpu.mlp import activated, drawn_apart, layered_mlp, misactivated
+from tests.gpu.models import cast_in_models, in_models, loaded_in_models
 from tests.gpu.operands import Job, all_refused, layers, right_operands, summed
 
 LIMIT = 900
@@ -306,6 +307,9 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     under_autocast,
     layered_attention,
     layers_compiled,
+    in_models,
+    cast_in_models,
+    loaded_in_models,
     tabled,
     routed,
     routed_in_graphs,
