@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import socket
+import threading
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,9 @@ MOST_CALLS = 256
 _known: dict[str, _Known] = {}
 """By name of the group. Names come again when torch.distributed is initialised again, so the group is kept with it."""
 
+_closing = threading.Lock()
+"""Held while one thread closes what is known of groups that are gone."""
+
 
 def mesh_of(group: Any = None) -> Mesh:
     """The mesh of a process group, of its name, or of a `DeviceMesh` of one dimension; by default of all processes.
@@ -56,11 +60,11 @@ def name_of(group: Any = None) -> str:
 def close(group: Any = None) -> None:
     """Free the memory of a group's mesh, once all its processes have called this. No kernel may run.
 
-    Of a group that was destroyed this process frees what it has, without the others; without `group` and after
-    `destroy_process_group()`, of all of them.
+    Of groups that were destroyed, all of them after `destroy_process_group()`, this process frees what it has without
+    the others.
     """
     _close_gone()
-    if group is None and not dist.is_initialized():
+    if not dist.is_initialized():
         return
     known = _known.pop(name_of(group), None)
     if known is not None and known.place is not None:
@@ -165,11 +169,12 @@ def _find(name: str) -> _Known:
 def _close_gone() -> None:
     """Close what this process has for groups that were destroyed. Their other processes may have new ones of the same
     name, or may be no more: they are not waited for."""
-    for name, known in list(_known.items()):
-        if _is_gone(name, known.group):
-            del _known[name]
-            if known.place is not None:
-                known.place.mesh.close(together=False)
+    with _closing:
+        for name, known in list(_known.items()):
+            if _is_gone(name, known.group):
+                if known.place is not None:
+                    known.place.mesh.close(together=False)
+                del _known[name]
 
 
 def _is_gone(name: str, group: Any) -> bool:
