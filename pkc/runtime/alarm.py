@@ -8,11 +8,14 @@ no name: it goes with the last process that has it.
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 import os
 
+from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
 from pkc.runtime.driver import Driver
-from pkc.runtime.errors import LIMIT_VARIABLE
+from pkc.runtime.errors import LIMIT_VARIABLE, NoWaitLimit
 from pkc.runtime.group import Group, close_all
 
 LIMIT = 30.0
@@ -25,7 +28,7 @@ _TEXT = 512
 class Alarm:
     """Bytes 0 to 3: not 0 if raised; 4 to 7: the milliseconds that a wait may take; then a text for each rank.
 
-    The context of a GPU of this process must be current. All processes of a group make it together.
+    The context of a GPU of this process must be current. All processes of a group make it together. Raises `PkcError`.
     """
 
     def __init__(self, driver: Driver, ranks: int, group: Group | None) -> None:
@@ -37,10 +40,11 @@ class Alarm:
         self._limit = ctypes.c_uint32.from_buffer(self._memory, 4)
         self._host = ctypes.addressof(self.raised)
         flags = driver.api.CU_MEMHOSTREGISTER_PORTABLE | driver.api.CU_MEMHOSTREGISTER_DEVICEMAP
+        limit = _limit(os.environ.get(LIMIT_VARIABLE, ""))
         driver.cuMemHostRegister(self._host, size, flags)
         self.address = int(driver.cuMemHostGetDevicePointer(self._host, 0))
         """Where GPUs find it."""
-        self.limit = float(os.environ.get(LIMIT_VARIABLE) or LIMIT)
+        self.limit = limit
         _open.add(self)
 
     @property
@@ -75,6 +79,17 @@ class Alarm:
 
 _open: set[Alarm] = set()
 """Those that GPUs may look at: their memory must not go, even if nobody else has their mesh any more."""
+
+
+def _limit(text: str) -> float:
+    """The seconds that the environment says. Raises `PkcError`."""
+    try:
+        found = float(text or LIMIT)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < math.inf:
+        raise PkcError(NoWaitLimit(NOWHERE, text))
+    return found
 
 
 def _shared(group: Group, size: int) -> mmap.mmap:

@@ -316,6 +316,16 @@ class ClosedMesh(Diagnostic):
     help = "`pkc.mesh()` gives a new one, on which arrays can be made"
 
 
+class NoWaitLimit(Diagnostic):
+    """The environment limits the waits of kernels by something else than a number of seconds."""
+
+    code = "PK868"
+    title = "{variable} is `{value}`, which is no number of seconds greater than 0"
+    help = "write seconds, as in {variable}=600, or leave it out"
+    value: str
+    variable: str = LIMIT_VARIABLE
+
+
 class TooFewQueues(Diagnostic):
     """Copy engines would wait in one hardware queue behind each other, or behind a kernel that waits for them."""
 

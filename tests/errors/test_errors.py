@@ -102,6 +102,7 @@ OTHER: dict[str, str] = {
     "PK865": "tests/calls/test_refused.py::test_arrays_that_no_parameter_is",
     "PK866": "tests/calls/test_refused.py::test_an_array_that_was_freed",
     "PK867": "tests/calls/test_refused.py::test_an_array_that_is_read_and_written_under_two_names",
+    "PK868": "tests/runtime/test_mesh.py::test_a_limit_that_is_none",
     "PK919": "tests/timeline/test_pictures.py::test_without_matplotlib",
     "PK930": "tests/cli/test_cli.py::test_too_large_arrays_are_a_diagnostic",
     "PK940": "tests/bench/test_run.py::test_without_torch",

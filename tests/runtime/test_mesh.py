@@ -366,6 +366,21 @@ error[PK828]: a mesh needs different GPUs, one for each rank; got {devices}
     assert shown(Mesh.single_process, devices, driver=Driver(Api())) == expected
 
 
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf"])
+def test_a_limit_that_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("PKC_WAIT_LIMIT", text)
+    expected = f"""\
+error[PK868]: PKC_WAIT_LIMIT is `{text}`, which is no number of seconds greater than 0
+  = help: write seconds, as in PKC_WAIT_LIMIT=600, or leave it out
+"""
+    assert shown(Mesh.single_process, driver=Driver(Api())) == expected
+
+
+def test_a_limit_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PKC_WAIT_LIMIT", "600")
+    assert Mesh.single_process(driver=Driver(Api())).alarm.limit == 600
+
+
 def test_completion_is_polled() -> None:
     api = Api(gpus=2)
     mesh = Mesh.single_process(driver=Driver(api))
