@@ -105,7 +105,8 @@ class Faults:
     def watch(self) -> None:
         """Look for ended processes and for the alarm."""
         for rank in self._group.left() if self._group is not None else ():
-            if self._alarm.said(rank) != _ENDED:
+            said = self._alarm.said(rank)
+            if said != _ENDED and not said.startswith(_FAILED):  # why it has ended says more
                 self._alarm.say(rank, _ENDED)
                 self._alarm.limit = min(self._alarm.limit, _ALONE)
         if not self._alarm.raised.value:
