@@ -64,7 +64,7 @@ def along(operator: str, what: str, dim: int, shape: Sequence[Any]) -> int:
 def check_matmul(operator: str, a: Any, *rights: Any, gathered: int = 1) -> None:
     """Raises `ValueError` unless A, or what is gathered from so many ranks along its columns, can be multiplied by each
     of the matrices."""
-    inner = a.shape[-1] * gathered
+    inner, once = a.shape[-1] * gathered, " once it is gathered" if gathered > 1 else ""
     for number, right in enumerate(rights):
         name = f"Bs[{number}]" if len(rights) > 1 else "B"
         if len(right.shape) != 2:
@@ -73,7 +73,9 @@ def check_matmul(operator: str, a: Any, *rights: Any, gathered: int = 1) -> None
             raise ValueError(f"{operator}: {name} is {right.dtype}, and A is {a.dtype}")
         torch._check_value(
             right.shape[0] == inner,
-            lambda name=name, right=right: f"{operator}: A has {inner} columns, and {name} has {right.shape[0]} rows",
+            lambda name=name, right=right: (
+                f"{operator}: A has {inner} columns{once}, and {name} has {right.shape[0]} rows"
+            ),
         )
 
 

@@ -18,7 +18,7 @@ def misfits(job: Job) -> str:
     a, b, short = (job.draw(seed, *shape)[job.rank] for seed, shape in ((90, (8, 64)), (91, (64, 24)), (92, (32, 24))))
     odd = job.draw(93, 8 * ranks + 1, 64)[job.rank]
     wrong = f"A has 64 columns, and B has {len(short)} rows"
-    along = f"A has {64 * ranks} columns, and B has 64 rows"
+    along = f"A has {64 * ranks} columns once it is gathered, and B has 64 rows"
     uneven = f"{len(odd)} positions along dimension 0 cannot be shared by {ranks} ranks"
     calls: Sequence[tuple[str, Callable[..., Any], tuple[Any, ...]]] = (
         (wrong, ops.fused_all_gather_matmul, (a, [short], 0, job.group)),
