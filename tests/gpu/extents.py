@@ -134,7 +134,8 @@ def not_numbers(job: Job) -> str:
                 bounds.append(reached(call, here))
         found = reached(lambda *mine, causal=causal: job.operators.attention(*mine, causal)[0], given)
         for one, least, most in zip(found, *bounds, strict=True):
-            if (least & ~one).any() or (one & ~most).any():
+            # Of two rows that it goes through at once, torch's may spoil the other one.
+            if (least & most & ~one).any() or (one & ~most).any():
                 raise Failure(f"NaN of operand {at}, {causal=}, is in other rows than torch's")
     q = job.draw(103, 1, 2, 40, 32)[0].requires_grad_()
     k = job.draw(104, 1, 2, 24, 32)[0]
