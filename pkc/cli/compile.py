@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,9 +134,9 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
-    from pkc.driver.divisors import divisors_of
+    from pkc.driver.compiler import compile_program
+    from pkc.driver.divisors import lengths_of
     from pkc.driver.programs import find_kernel, load_program
-    from pkc.frontend.elaborate import build_module
     from pkc.passes.run import print_ir
 
     file, kernel, target = request.file, request.kernel, request.target
@@ -155,9 +155,11 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     divisors = None
     if sizes and chosen is not None:
         # What a launch with these sizes runs: for others it may be compiled anew.
-        module = build_module(program, kernel=chosen.name, constants=values, options=options)
-        lengths = {name: size for name, size in sizes.items() if isinstance(size, int)}
-        divisors = divisors_of(module.ops, lengths, request.ranks)
+        lengths = lengths_of([compile_program(program, kernel=chosen.name, constants=values, schedule=options).kernel])
+        if request.emit == "artifact":  # which is launched with others, too: of blocks nothing checks where they begin
+            lengths = replace(lengths, begins=())
+        dims = {name: size for name, size in sizes.items() if isinstance(size, int)}
+        divisors = lengths.divisors(dims, request.ranks)
     compiled = compile_for(
         program, kernel, values, options, level=level, target=target, dump=request.dump, divisors=divisors
     )

@@ -27,3 +27,8 @@ BEGINS, ENDS = "begins", "ends"
 def every_shard(dim: object) -> str:
     """What all shards of a dimension are as long as."""
     return f"{dim}.shards"
+
+
+def begin_of(dim: object) -> str:
+    """A dimension as a size at whose multiples blocks of rows begin."""
+    return f"{dim}.begin"

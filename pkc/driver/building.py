@@ -59,7 +59,7 @@ def lengths(
     schedule: Mapping[str, str] | None,
 ) -> Lengths:
     """What the machine code of a kernel depends on of its sizes. Raises `PkcError`."""
-    return lengths_of(build_module(program, kernel=kernel, constants=constants, options=schedule).ops)
+    return lengths_of([compile_program(program, kernel=kernel, constants=constants, schedule=schedule).kernel])
 
 
 def built(

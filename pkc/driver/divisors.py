@@ -19,32 +19,32 @@ from pkc.passes.analysis.dependence import sources
 
 def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: int) -> dict[str, int]:
     """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
-    multiples of 16 bytes, and that divides sizes at which blocks of rows begin, if they begin elsewhere. Of an array
-    that ends with shards there may be a copy with whole rows. By `every_shard`, the same of shards, if they are equal,
-    and an access follows those of several dimensions or reads those of other ranks that rows end with."""
+    multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
+    same of shards, if they are equal, and an access follows those of several dimensions or reads those of other ranks
+    that rows end with. By `begin_of`, the same of sizes at which blocks of rows begin, as far as it matters."""
     return lengths_of(kernels).divisors(dims, ranks)
 
 
 def lengths_of(kernels: Iterable[Operation]) -> Lengths:
-    """The lengths that `divisors_of` looks at."""
+    """The lengths that `divisors_of` looks at, of kernels at the tile level: before, shifted blocks are tables."""
     rows: dict[tuple[str, str | None, int], None] = {}
-    crossed, staged = set[str](), set[str]()
+    crossed, staged, begins = set[str](), set[str](), set[tuple[str, int]]()
     for kernel in kernels:
         assert isinstance(kernel, KernelOp)
         crossed |= _crossed(kernel)
         staged |= _staged(kernel)
+        begins.update(_begins(kernel))
         for kind in (argument.type for argument in kernel.body.block.args):
             if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
                 continue
             last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
             if isinstance(last, str):
                 rows[last, shards, dtype_bytes(kind.element_type)] = None
-        rows |= dict.fromkeys(_begins(kernel))
-    return Lengths(tuple(rows), tuple(sorted(crossed)), tuple(sorted(staged)))
+    return Lengths(tuple(rows), tuple(sorted(crossed)), tuple(sorted(staged)), tuple(sorted(begins)))
 
 
-def _begins(kernel: KernelOp) -> Iterator[tuple[str, None, int]]:
-    """The sizes from which blocks of rows are counted, as `Lengths.rows` has them."""
+def _begins(kernel: KernelOp) -> Iterator[tuple[str, int]]:
+    """The sizes from which blocks of rows are counted, as `Lengths.begins` has them."""
     for op in kernel.walk():
         if not isinstance(op, LoadOp | StoreOp) or not op.indices:
             continue
@@ -52,7 +52,7 @@ def _begins(kernel: KernelOp) -> Iterator[tuple[str, None, int]]:
         if not isinstance(block, BlockOp) or block.start is None:
             continue
         found = (value.owner for value in sources([block.start]))
-        yield from ((op.dim.data, None, size) for op in found if isinstance(op, DimOp))
+        yield from ((op.dim.data, size) for op in found if isinstance(op, DimOp))
 
 
 def _crossed(kernel: KernelOp) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pkc.dialect.blocks import shard_length
-from pkc.dialect.words import every_shard
+from pkc.dialect.words import begin_of, every_shard
 from pkc.targets.layout import CHUNK
 
 _LONGEST_BLOCK = 1 << 16
@@ -25,6 +25,8 @@ class Lengths:
     staged: tuple[str, ...] = ()
     """Dimensions of rows of which blocks in shards are accessed, of other ranks or of arrays that have all of a row: in
     memory these lie in whole rows."""
+    begins: tuple[tuple[str, int], ...] = ()
+    """Sizes at which blocks of rows begin, and the bytes of an element of these."""
 
     def divisors(self, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
         """What they are multiples of, as `divisors_of` says."""
@@ -43,4 +45,8 @@ class Lengths:
             for dim in named:
                 if dim in dims and dims[dim] % ranks == 0:
                     found[every_shard(dim)] = math.gcd(dims[dim] // ranks, most)
+        for dim, size in self.begins:
+            if dim in dims:
+                most = CHUNK // size
+                found[begin_of(dim)] = max(math.gcd(dims[dim], most), found.get(begin_of(dim), 1))
         return found

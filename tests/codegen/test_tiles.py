@@ -14,8 +14,8 @@ from pkc.codegen.build import build_kernel, machine_level
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.types import INTEGERS, PrivateType
+from pkc.driver.building import lengths
 from pkc.driver.compiler import Compiled, compile_program
-from pkc.driver.divisors import divisors_of
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.program import Program
@@ -79,7 +79,7 @@ def sizes_of(text: str, sizes: Mapping[str, int]) -> dict[str, int]:
 
 def compiled(text: str, sizes: Mapping[str, int], level: str) -> Compiled:
     program = parse_text(Source("tiles.pk", text))
-    divisors = divisors_of(compile_program(program).module.ops, sizes, 1)
+    divisors = lengths(program, program.kernels[0].name, None, SHARES).divisors(sizes, 1)
     return compile_program(program, schedule=SHARES, level=level, divisors=divisors)
 
 

@@ -20,7 +20,7 @@ from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, f32, row_of
-from pkc.dialect.words import every_shard
+from pkc.dialect.words import begin_of, every_shard
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
@@ -287,11 +287,10 @@ def _fills_shards(op: LoadOp | StoreOp | AddToArrayOp, block: BlockOp) -> bool:
     return each is not None and each % kind.extent == 0
 
 
-def _size_multiple(op: LoadOp | StoreOp | AddToArrayOp, dim: str) -> int:
-    """What a size at whose multiples blocks of rows begin is surely a multiple of; one of which the launch says nothing
-    is taken to suit TMA."""
-    known = divisor(op, dim)
-    return known if known is not None else _GRANULE // dtype_bytes(array_type(op.array).element_type)
+def _size_multiple(op: Operation, dim: str) -> int:
+    """What a size at whose multiples blocks of rows begin is surely a multiple of: what the launch says, for nothing
+    checks it, as tensor maps check the lengths of rows."""
+    return divisor(op, begin_of(dim)) or 1
 
 
 def _row_by_threads(op: StoreOp | AddToArrayOp) -> str:
