@@ -20,12 +20,14 @@ from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
+from pkc.dialect.coordinates import SHIFTED, BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import AddOp, CompareOp, NegOp, SubOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.list_ends import ends_after
 from pkc.passes.dce import drop_dead
 
 
@@ -65,7 +67,8 @@ class DropIdentityCast(RewritePattern):
 class DropClipOfLoad(RewritePattern):
     """A load is zero past the end of each of its blocks: clipping it to one of them with zero changes nothing.
 
-    So is a gather along all axes but that of its rows, and a transposed tile along the other axis.
+    So it is past the end of one of which it is shifted, of a list with the same index. So is a gather along all axes
+    but that of its rows, and a transposed tile along the other axis.
     """
 
     @op_type_rewrite_pattern
@@ -86,7 +89,10 @@ def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
             along == (axis,) if place is block else axis in along and _names_none(place, along.index(axis), block)
             for place, along in zip(owner.places, owner.axes_of_places, strict=True)
         )
-    return [index for index in owner.indices if isinstance(index.type, BlockType)][axis] is block
+    index = [index for index in owner.indices if isinstance(index.type, BlockType)][axis]
+    one, other = block.owner, index.owner
+    shifted = isinstance(one, BlockOp) and isinstance(other, BlockOp) and SHIFTED in other.attributes
+    return index is block or (shifted and ends_after(one, other))
 
 
 def _names_none(table: SSAValue, axis: int, block: SSAValue) -> bool:

@@ -114,3 +114,29 @@ pk.kernel @subtract(%A: !pk.private<[8, 8], bf16> {pk.name = "A"}, %X: !pk.priva
   %v = pk.mul %t, %u : !pk.tile<8x8xf32>
   pk.store %v, %X[%b, %b : !pk.block<8 by 8>, !pk.block<8 by 8>] : !pk.tile<8x8xf32>, !pk.private<[8, 8], f32>
 }
+
+// Past the end of a block, one that is shifted from it has ended too; not so one that is longer.
+// CHECK-LABEL: pk.kernel @shifted
+// CHECK:       %[[X:.*]] = pk.load
+// CHECK:       %[[Y:.*]] = pk.load
+// CHECK-NEXT:  %[[C:.*]] = pk.clip %[[Y]]
+// CHECK-NEXT:  pk.add %[[X]], %[[C]]
+pk.kernel @shifted(%X: !pk.private<[L], f32> {pk.name = "X"}, %Y: !pk.private<[K], f32> {pk.name = "Y"}) {
+  %count = pk.block_count <K by 8>
+  pk.tasks (%i) in (%count) {
+    %by = arith.constant 16 : index
+    %k = pk.block[%i] : !pk.block<K by 8>
+    %size = pk.dim "K"
+    %stop = arith.addi %size, %by : index
+    %length = pk.dim "L"
+    %end = arith.minsi %stop, %length : index
+    %b = pk.block[%i] from %by to %end {shifted = !pk.block<K by 8>} : !pk.block<L by 8>
+    %x = pk.load %X[%b : !pk.block<L by 8>] : !pk.private<[L], f32> -> !pk.tile<8xf32>
+    %cx = pk.clip %x axis 0 to %k fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<K by 8> -> !pk.tile<8xf32>
+    %more = pk.block[%i] from %by to %length {shifted = !pk.block<K by 8>} : !pk.block<L by 8>
+    %y = pk.load %X[%more : !pk.block<L by 8>] : !pk.private<[L], f32> -> !pk.tile<8xf32>
+    %cy = pk.clip %y axis 0 to %k fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<K by 8> -> !pk.tile<8xf32>
+    %z = pk.add %cx, %cy : !pk.tile<8xf32>
+    pk.store %z, %Y[%k : !pk.block<K by 8>] : !pk.tile<8xf32>, !pk.private<[K], f32>
+  }
+}

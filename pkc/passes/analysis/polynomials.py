@@ -55,6 +55,11 @@ class Polynomial:
         return self + other * Polynomial.constant(-1)
 
     @property
+    def number(self) -> int | None:
+        """What it is, if it has no symbols."""
+        return self._terms.get((), 0) if set(self._terms) <= {()} else None
+
+    @property
     def is_zero(self) -> bool:
         return not self._terms
 

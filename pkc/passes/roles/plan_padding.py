@@ -13,11 +13,11 @@ from pkc.dialect.coordinates import BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, block_type, tile_type
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import UNREAD
-from pkc.dialect.types import BlockType, Dim, PGLType
+from pkc.dialect.types import BlockType, PGLType
+from pkc.passes.analysis.list_ends import ends_after
 from pkc.passes.analysis.multiples import ends_with_whole_block
-from pkc.passes.analysis.polynomials import Polynomial, polynomial
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.around import rows_begin_anywhere, surely_whole
 
@@ -119,16 +119,7 @@ class _Padding:
         if other is self._block:
             return True
         one, two = self._block.owner, other.owner
-        if not isinstance(one, BlockOp) or not isinstance(two, BlockOp) or one.in_shard or two.in_shard:
-            return False
-        kind = block_type(one.result)
-        if one.index is not two.index or kind.extent != block_type(two.result).extent:
-            return False
-        by, ends = _begin(one) - _begin(two), _ends(two)
-        return all(
-            (end - _length(kind.of)).is_zero or any((end - by - other_end).is_zero for other_end in ends)
-            for end in _ends(one)
-        )
+        return isinstance(one, BlockOp) and isinstance(two, BlockOp) and ends_after(one, two, but_at_end=True)
 
     def _is_whole_at(self, op: Operation) -> bool:
         """Whether an operation stands in a branch that is taken only where the block is whole."""
@@ -160,38 +151,6 @@ class _Padding:
             return False
         found = self._ends_there(clip.block) and clip.axis.value.data == axis and clip.constant < 0
         return found or self._is_negative(clip.tile, axis)
-
-
-def _begin(block: BlockOp) -> Polynomial:
-    """Where the list of a block begins."""
-    return Polynomial.constant(0) if block.start is None else _number(block.start)
-
-
-def _ends(block: BlockOp) -> list[Polynomial]:
-    """Numbers of which the least is where the list of a block ends."""
-    return [_length(block_type(block.result).of)] if block.stop is None else list(map(_number, _least(block.stop)))
-
-
-def _least(value: SSAValue) -> list[SSAValue]:
-    op = value.owner
-    return [*_least(op.lhs), *_least(op.rhs)] if isinstance(op, arith.MinSIOp) else [value]
-
-
-def _length(dim: Dim) -> Polynomial:
-    return Polynomial.constant(dim) if isinstance(dim, int) else Polynomial.of(dim)
-
-
-def _number(value: SSAValue) -> Polynomial:
-    """An integer; what is no sum or product stands for itself."""
-    op = value.owner
-    match op:
-        case arith.AddiOp():
-            return _number(op.lhs) + _number(op.rhs)
-        case arith.MuliOp():
-            return _number(op.lhs) * _number(op.rhs)
-        case _:
-            found = polynomial(value)
-            return Polynomial.of(f"value {id(value)}") if found is None else found
 
 
 def _goes_to(op: Operation, operand: int, axis: int) -> list[tuple[SSAValue, int]] | None:
