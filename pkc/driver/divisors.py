@@ -3,18 +3,22 @@ multiples of 16 bytes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockOp, DimOp, RankOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
 from pkc.driver.lengths import Lengths
 from pkc.passes.analysis.dependence import sources
+from pkc.targets.layout import CHUNK
 
 
 def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: int) -> dict[str, int]:
@@ -51,8 +55,10 @@ def _begins(kernel: KernelOp) -> Iterator[tuple[str, int]]:
         block, size = op.indices[-1].owner, dtype_bytes(array_type(op.array).element_type)
         if not isinstance(block, BlockOp) or block.start is None:
             continue
-        found = (value.owner for value in sources([block.start]))
-        yield from ((op.dim.data, size) for op in found if isinstance(op, DimOp))
+        found = [value.owner for value in sources([block.start])]
+        quotients = (constant_of(op.rhs) for op in found if isinstance(op, arith.FloorDivSIOp))
+        most = CHUNK // size * math.prod(by for by in quotients if by)
+        yield from ((op.dim.data, most) for op in found if isinstance(op, DimOp))
 
 
 def _crossed(kernel: KernelOp) -> set[str]:

@@ -26,7 +26,7 @@ class Lengths:
     """Dimensions of rows of which blocks in shards are accessed, of other ranks or of arrays that have all of a row: in
     memory these lie in whole rows."""
     begins: tuple[tuple[str, int], ...] = ()
-    """Sizes at which blocks of rows begin, and the bytes of an element of these."""
+    """Sizes at which blocks of rows begin, and up to which number it matters what they are multiples of."""
 
     def divisors(self, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
         """What they are multiples of, as `divisors_of` says."""
@@ -45,8 +45,7 @@ class Lengths:
             for dim in named:
                 if dim in dims and dims[dim] % ranks == 0:
                     found[every_shard(dim)] = math.gcd(dims[dim] // ranks, most)
-        for dim, size in self.begins:
+        for dim, most in self.begins:
             if dim in dims:
-                most = CHUNK // size
-                found[begin_of(dim)] = max(math.gcd(dims[dim], most), found.get(begin_of(dim), 1))
+                found[begin_of(dim)] = math.lcm(math.gcd(dims[dim], most), found.get(begin_of(dim), 1))
         return found

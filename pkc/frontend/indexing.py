@@ -338,7 +338,10 @@ def _other_index(frame: Frame, array: ArrayRef, number: int, text: str, axis: Bl
         return loop
     dims = [axis.dim if place == number else each for place, each in enumerate(array.type.dimensions)]
     shape = ", ".join(map(str, dims))
-    return f"if {dim} is as long as {axis.dim}, declare `{array.name}` of shape [{shape}]; otherwise {loop}"
+    first = (
+        f", or write `{text} + 0` for its first {axis.dim} positions" if axis.dim not in array.type.dimensions else ""
+    )
+    return f"if {dim} is as long as {axis.dim}, declare `{array.name}` of shape [{shape}]; otherwise {loop}{first}"
 
 
 def whole_block(frame: Frame, dim: int, span: Span) -> SSAValue:

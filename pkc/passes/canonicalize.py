@@ -90,9 +90,10 @@ def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
             for place, along in zip(owner.places, owner.axes_of_places, strict=True)
         )
     index = [index for index in owner.indices if isinstance(index.type, BlockType)][axis]
-    one, other = block.owner, index.owner
-    shifted = isinstance(one, BlockOp) and isinstance(other, BlockOp) and SHIFTED in other.attributes
-    return index is block or (shifted and ends_after(one, other))
+    one, shifted = block.owner, index.owner
+    if not isinstance(one, BlockOp) or not isinstance(shifted, BlockOp) or SHIFTED not in shifted.attributes:
+        return index is block
+    return ends_after(one, shifted)
 
 
 def _names_none(table: SSAValue, axis: int, block: SSAValue) -> bool:

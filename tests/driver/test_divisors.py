@@ -20,6 +20,7 @@ HEADS = f"kernel f(X: bf16[M, L], b: f32[H], Y: bf16[M, N]):\n{TASKS}        Y[m
 TWICE = f"kernel f(X: bf16[M, L], b: f32[H], Y: bf16[M, N]):\n{TASKS}        Y[m, n] = X[m, n + 2 * H]\n"
 STORED = f"kernel f(X: f32[M, N], b: i32[H], Y: f32[M, L]):\n{TASKS}        Y[m, n + H] = X[m, n]\n"
 BYTES = f"kernel f(X: e4m3[M, L], Y: bf16[M, N]):\n{TASKS}        Y[m, n] = cast(X[m, n + N], bf16)\n"
+HALF = f"kernel f(X: bf16[M, L], Y: bf16[M, N]):\n{TASKS}        Y[m, n] = X[m, n + L // 2]\n"
 SINGLE = """kernel f(X: f32[L], Y: f32[N]):
     for n in tasks(blocks(N, 64)):
         Y[n] = X[n + N]
@@ -43,6 +44,8 @@ SIZES = {"M": 64, "N": 136, "L": 272}
         (STORED, "pk.store", {"H": 132}, "tma"),
         (BYTES, "pk.load", {}, "register"),
         (BYTES, "pk.load", {"N": 144}, "tma"),
+        (HALF, "pk.load", {"L": 264}, "register"),
+        (HALF, "pk.load", {"L": 272}, "tma"),
         (SINGLE, "pk.load", {"N": 130, "L": 260}, "async"),
         (SINGLE, "pk.load", {"N": 132, "L": 264}, "tma"),
         (WRITTEN, "pk.load", {"H": 130}, "register"),

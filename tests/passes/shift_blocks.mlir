@@ -65,6 +65,44 @@ pk.kernel @rows(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private<[
 
 // -----
 
+// Numbers that are not negative: ranks, positions, quotients and remainders of such, the least and the greatest.
+// CHECK-LABEL: pk.kernel @signs
+// CHECK: pk.block[%j] from %by to %{{.*}} {shifted = !pk.block<N by 16>} : !pk.block<L by 16>
+// CHECK-NOT: pk.gather
+pk.kernel @signs(%X: !pk.private<[L, 64], f32> {pk.name = "X"}, %Y: !pk.private<[N, 64], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %columns = pk.block_count <N by 16>
+  pk.tasks (%j) in (%columns) {
+    %n = pk.block[%j] : !pk.block<N by 16>
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %rank = pk.rank
+    %first = pk.block_position %n : !pk.block<N by 16>
+    %size = pk.dim "N"
+    %below = arith.constant -3 : index
+    %four = arith.constant 4 : index
+    %quotient = arith.floordivsi %size, %four : index
+    %product = arith.muli %quotient, %four : index
+    %rest = arith.subi %size, %product : index
+    %least = arith.minsi %quotient, %rest : index
+    %most = arith.maxsi %least, %below : index
+    %more = arith.addi %rank, %first : index
+    %by = arith.addi %more, %most : index
+    %p = pk.positions %n : !pk.block<N by 16> -> !pk.tile<16xi32>
+    %bys = pk.splat %by : index -> !pk.tile<16xi32>
+    %q = pk.add %p, %bys : !pk.tile<16xi32>
+    %length = pk.dim "L"
+    %lengths = pk.splat %length : index -> !pk.tile<16xi32>
+    %inside = pk.compare lt, %q, %lengths : !pk.tile<16xi32> -> !pk.tile<16xi1>
+    %none = pk.full -1 : i32 : !pk.tile<16xi32>
+    %t = pk.select %inside, %q, %none : !pk.tile<16xi1>, !pk.tile<16xi32>
+    %table = pk.clip %t axis 0 to %n fill -1 : i32 : !pk.tile<16xi32>, !pk.block<N by 16> -> !pk.tile<16xi32>
+    %x = pk.gather %X rows %table[%d : !pk.block<64 by 64>] : !pk.private<[L, 64], f32>, !pk.tile<16xi32> -> !pk.tile<16x64xf32>
+    pk.store %x, %Y[%n, %d : !pk.block<N by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[N, 64], f32>
+  }
+}
+
+// -----
+
 // What may be negative, and tables that go on past the end of the array, stay.
 // CHECK-LABEL: pk.kernel @before
 // CHECK: pk.gather

@@ -127,7 +127,71 @@ kernel k(X: bf16[M, 64], Y: bf16[M, 64]):
 """,
             "",
             3,
-            "pk.positions: what is added to these positions may be negative: they go by a table",
+            "pk.gather: a shifted block goes by a table, not as other blocks do: "
+            "what is added to its positions may be negative",
+        ),
+        (
+            """
+kernel k(X: bf16[M, L], Y: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 64)):
+        Y[m, n] = X[m + 1, n + 0]
+""",
+            "",
+            3,
+            "pk.gather: a shifted block goes by a table, not as other blocks do: it ends where a shard does",
+        ),
+        (
+            """
+kernel k(X: bf16[M, 64].shard(0), Y: bf16[M, 64]):
+    for m in tasks(blocks(M, 16)):
+        Y[m, :] = X[m + 1, :]
+""",
+            "",
+            3,
+            "pk.gather: a shifted block goes by a table, not as other blocks do: its rows may lie on several ranks",
+        ),
+        (
+            """
+kernel k(X: bf16[M, L], r: i32[M], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = X[r[m], n + N]
+""",
+            "",
+            3,
+            "pk.gather: a shifted block goes by a table, not as other blocks do: another index is a table",
+        ),
+        (
+            """
+kernel k(X: f32[M, N], Y: f32[M, L]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        store_add(Y[m, n + N], X[m, n])
+""",
+            "",
+            3,
+            "pk.scatter_store_add: a shifted block goes by a table, not as other blocks do: "
+            "what is added goes element by element",
+        ),
+        (
+            """
+kernel k(X: f32[M], Y: f32[L, L]):
+    for m in tasks(blocks(M, 16)):
+        Y[m + 1, m + 2] = X[m]
+""",
+            "",
+            3,
+            "pk.scatter_store: a shifted block goes by a table, not as other blocks do: "
+            "another index goes along its axis",
+        ),
+        (
+            """
+kernel k(X: f16[M, 128], Y: f16[M, 64]):
+    for m in tasks(blocks(M, 16)):
+        Y[m, :] = X[m, positions(64) + 64]
+""",
+            "",
+            3,
+            "pk.gather: a shifted block goes by a table, not as other blocks do: "
+            "`positions(n)` is to be inside of the array, and only a block in arithmetic may go on past the end",
         ),
     ],
     "pk-coarsen-tasks": [

@@ -29,6 +29,9 @@ def multiple_of(value: SSAValue, of_size: Callable[[str], int] = lambda _: 1) ->
             return math.gcd(multiple_of(op.lhs, of_size), multiple_of(op.rhs, of_size))
         case arith.MuliOp():
             return multiple_of(op.lhs, of_size) * multiple_of(op.rhs, of_size)
+        case arith.FloorDivSIOp() | arith.DivSIOp() if (by := constant_of(op.rhs)) is not None and by > 0:
+            divisor = multiple_of(op.lhs, of_size)
+            return divisor // by if divisor % by == 0 else 1
         case BlockPositionOp() if isinstance(op.block.owner, BlockOp):
             return position_multiple(op.block.owner, of_size)
         case DimOp():

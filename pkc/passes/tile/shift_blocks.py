@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.attributes import Predicate
-from pkc.dialect.by_table import GatherOp, ScatterStoreOp
+from pkc.dialect.by_table import ByTable, GatherOp, ScatterStoreOp
 from pkc.dialect.coordinates import SHIFTED, BlockOp, DimOp, written_type
 from pkc.dialect.elementwise import AddOp, CompareOp, SelectOp, SubOp
-from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import ClipOp, FullOp, PositionsOp, SplatOp, block_type, tile_type
+from pkc.dialect.program import KernelOp
+from pkc.dialect.tile import ClipOp, FullOp, PositionsOp, SplatOp, block_type
 from pkc.dialect.types import BlockType, Dim, Layout
+from pkc.passes.analysis.signs import is_not_negative
 from pkc.passes.dce import drop_dead
 from pkc.passes.integers import Integers
 from pkc.passes.kernel_pass import KernelPass
@@ -51,7 +51,7 @@ class ShiftBlocks(KernelPass):
     name = "pk-shift-blocks"
 
     def run(self, kernel: KernelOp) -> None:
-        replaced = [_replace(op) for op in list(kernel.walk()) if isinstance(op, GatherOp | ScatterStoreOp)]
+        replaced = [_replace(op) for op in list(kernel.walk()) if isinstance(op, ByTable)]
         if any(replaced):
             drop_dead(kernel.body)  # the tables: estimates count what threads compute
 
@@ -64,22 +64,22 @@ class _Shift:
     terms: tuple[SSAValue | int, ...]
 
 
-def _replace(op: GatherOp | ScatterStoreOp) -> bool:
+def _replace(op: ByTable) -> bool:
     """Make a load or a store of it, if all its tables are shifted blocks, in the order of its axes. Whether it did."""
-    axes = op.axes.get_values() if op.axes is not None else range(tile_type(_tile(op)).rank)
-    if list(axes) != list(range(len(axes))) or is_pgl(op.array, Layout.Shard) or op.names_ranks:
-        return False
     dims = array_type(op.array).dimensions
     shifts = [_shift(place, dim) if place in op.tables else place for place, dim in zip(op.places, dims, strict=True)]
-    if any(shift is None for shift in shifts):
+    if not any(isinstance(shift, _Shift | str) for shift in shifts):
+        return False
+    if reason := _why_not(op, shifts):
+        missed(ShiftBlocks.name, op, f"a shifted block goes by a table, not as other blocks do: {reason}")
         return False
     places = [
         _block(shift, dim, op) if isinstance(shift, _Shift) else place
         for shift, place, dim in zip(shifts, op.places, dims, strict=True)
     ]
+    assert isinstance(op, GatherOp | ScatterStoreOp) and op.parent is not None
     other = LoadOp(op.array, places) if isinstance(op, GatherOp) else StoreOp(op.tile, op.array, places, op.rank)
     other.location = op.location
-    assert op.parent is not None
     op.parent.insert_op_before(other, op)
     if isinstance(other, LoadOp):
         other.result.name_hint = op.results[0].name_hint
@@ -89,30 +89,42 @@ def _replace(op: GatherOp | ScatterStoreOp) -> bool:
     return True
 
 
-def _tile(op: GatherOp | ScatterStoreOp) -> SSAValue:
-    return op.result if isinstance(op, GatherOp) else op.tile
+def _why_not(op: ByTable, shifts: Sequence[_Shift | SSAValue | str | None]) -> str:
+    """Why an access with shifted blocks goes by tables; empty if it need not."""
+    if not isinstance(op, GatherOp | ScatterStoreOp):
+        return "what is added goes element by element"
+    if is_pgl(op.array, Layout.Shard) or op.names_ranks:
+        return "its rows may lie on several ranks"
+    if None in shifts:
+        return "another index is a table"
+    if reason := next((shift for shift in shifts if isinstance(shift, str)), ""):
+        return reason
+    axes = [] if op.axes is None else list(op.axes.get_values())
+    return "" if axes == list(range(len(axes))) else "another index goes along its axis"
 
 
-def _shift(table: SSAValue, dim: Dim) -> _Shift | None:
-    """The block that a table has the positions of, each some more, if it names nothing past the ends."""
+def _shift(table: SSAValue, dim: Dim) -> _Shift | str | None:
+    """The block that a table has the positions of, each some more, if it names nothing past the ends; if it is one that
+    goes by a table, why; None of other tables."""
     clip = table.owner
-    if not isinstance(clip, ClipOp) or clip.constant != -1 or clip.axis.value.data != 0:
-        return None
-    select = clip.tile.owner
-    if not isinstance(select, SelectOp) or not _is_full(select.rhs, -1):
-        return None
-    if not _is_below(select.condition, select.lhs, dim):
-        return None
+    named = clip.tile if isinstance(clip, ClipOp) and clip.constant == -1 and clip.axis.value.data == 0 else table
+    select = named.owner
+    numbers = select.lhs if isinstance(select, SelectOp) and _is_full(select.rhs, -1) else named
     terms: list[SSAValue | int] = []
-    positions = _positions(select.lhs, terms)
-    if positions is None or positions.block is not clip.block or positions.zigzag:
+    positions = _positions(numbers, terms)
+    if positions is None:
         return None
+    if numbers is table:
+        return "`positions(n)` is to be inside of the array, and only a block in arithmetic may go on past the end"
     block = positions.block.owner
-    if not isinstance(block, BlockOp) or block.in_shard or block.sharded is not None:
+    if not isinstance(select, SelectOp) or not _is_below(select.condition, numbers, dim):
         return None
-    if not all(map(_is_not_negative, terms)):
-        missed(ShiftBlocks.name, positions, "what is added to these positions may be negative: they go by a table")
+    if not isinstance(clip, ClipOp) or positions.block is not clip.block or not isinstance(block, BlockOp):
         return None
+    if block.in_shard or positions.zigzag:
+        return "it ends where a shard does"
+    if not all(term >= 0 if isinstance(term, int) else is_not_negative(term) for term in terms):
+        return "what is added to its positions may be negative"
     return _Shift(block, tuple(terms))
 
 
@@ -152,21 +164,6 @@ def _positions(tile: SSAValue, terms: list[SSAValue | int]) -> PositionsOp | Non
     else:
         return None
     return found
-
-
-def _is_not_negative(term: SSAValue | int) -> bool:
-    if isinstance(term, int):
-        return term >= 0
-    op = term.owner
-    if isinstance(op, DimOp) or (isinstance(op, Block) and isinstance(op.parent_op(), TasksOp)):
-        return True
-    if isinstance(op, arith.MuliOp | arith.AddiOp):
-        return _is_not_negative(op.lhs) and _is_not_negative(op.rhs)
-    if isinstance(op, Block):
-        loop = op.parent_op()
-        return isinstance(loop, scf.ForOp) and term is op.args[0] and _is_not_negative(loop.lb)
-    known = constant_of(term)
-    return known is not None and known >= 0
 
 
 def _block(shift: _Shift, dim: Dim, op: Operation) -> SSAValue:
