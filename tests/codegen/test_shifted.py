@@ -15,6 +15,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
+from tests.codegen.test_tiles import check
 
 MATMUL = """kernel f(X: {dtype}[{left}], W: {dtype}[{right}], b: f32[K], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 32)):
@@ -22,6 +23,13 @@ MATMUL = """kernel f(X: {dtype}[{left}], W: {dtype}[{right}], b: f32[K], Y: f32[
         for k in blocks({length}, 32):
             acc += {product}
         Y[m, n] = acc
+"""
+TAPS = """kernel f(X: f32[M, L], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        t = zeros(f32, m, n)
+        for i in range(3):
+            t = t + X[m, n + i]
+        Y[m, n] = t
 """
 QKV = """kernel f(X: bf16[M, 192], Y: f32[M, 64]):
     for m, h in tasks(blocks(M, 64), 2):
@@ -56,6 +64,12 @@ def test_operands_along_what_is_summed_over(dtype: str, left: str, right: str, p
 def test_operands_of_constant_length(width: int) -> None:
     text = MATMUL.format(dtype="bf16", left=f"M, {width}", right="64, N", product="X[m, k + 64] @ W[k, n]", length="64")
     _check(text, {"M": 64, "N": 32, "K": 8})
+
+
+@pytest.mark.parametrize(("columns", "length"), [(64, 80), (60, 62)])
+def test_elements_that_begin_anywhere(columns: int, length: int) -> None:
+    """Threads copy elements of 4 bytes into their stage, and go on."""
+    check(TAPS, {"M": 18, "N": columns, "L": length})
 
 
 def test_packed_heads() -> None:

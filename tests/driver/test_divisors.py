@@ -21,6 +21,7 @@ TWICE = f"kernel f(X: bf16[M, L], b: f32[H], Y: bf16[M, N]):\n{TASKS}        Y[m
 STORED = f"kernel f(X: f32[M, N], b: i32[H], Y: f32[M, L]):\n{TASKS}        Y[m, n + H] = X[m, n]\n"
 BYTES = f"kernel f(X: e4m3[M, L], Y: bf16[M, N]):\n{TASKS}        Y[m, n] = cast(X[m, n + N], bf16)\n"
 HALF = f"kernel f(X: bf16[M, L], Y: bf16[M, N]):\n{TASKS}        Y[m, n] = X[m, n + L // 2]\n"
+WORDS = f"kernel f(X: f32[M, L], Y: f32[M, N]):\n{TASKS}        Y[m, n] = X[m, n + N]\n"
 SINGLE = """kernel f(X: f32[L], Y: f32[N]):
     for n in tasks(blocks(N, 64)):
         Y[n] = X[n + N]
@@ -46,6 +47,8 @@ SIZES = {"M": 64, "N": 136, "L": 272}
         (BYTES, "pk.load", {"N": 144}, "tma"),
         (HALF, "pk.load", {"L": 264}, "register"),
         (HALF, "pk.load", {"L": 272}, "tma"),
+        (WORDS, "pk.load", {"N": 130}, "async"),
+        (WORDS, "pk.load", {"N": 132}, "tma"),
         (SINGLE, "pk.load", {"N": 130, "L": 260}, "async"),
         (SINGLE, "pk.load", {"N": 132, "L": 264}, "tma"),
         (WRITTEN, "pk.load", {"H": 130}, "register"),
@@ -58,7 +61,7 @@ def test_where_shifted_blocks_begin(text: str, op: str, sizes: Mapping[str, int]
     divisors = lengths(program, "f", None, None).divisors(used, 1)
     assert _by(text, op, divisors) == by
     # What nothing is known of is taken to be odd: machine code for all sizes has nothing that checks them.
-    assert _by(text, op, {}) == ("async" if text == SINGLE else "register")
+    assert _by(text, op, {}) == ("async" if text in (SINGLE, WORDS) else "register")
 
 
 def _by(text: str, op: str, divisors: Mapping[str, int]) -> str:

@@ -59,7 +59,7 @@ class PlanTransfers(KernelPass):
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
     TMA cannot express: short rows, rows that a table names; and everything on a target without TMA. Rows that a table
     names and that go into their stage as they are go there `async`: threads start copies of 16 bytes and go on, and so
-    do single elements and rows of 4 bytes each that are no box. A block
+    do single elements and rows of 4 bytes each that are no box, or that begin where TMA finds none. A block
     may end inside of its array, where TMA does not stop: such a tile is loaded by TMA if nothing reads what lies past
     the end (`pk-plan-padding`), and stored from its stage by TMA where the block is whole, else by threads.
 
@@ -147,7 +147,7 @@ def _is_copied(op: LoadOp | GatherOp) -> bool:
         fits = bool(kind.shape) and kind.shape[-1] * size % _GRANULE == 0 and size > 1
         fits = fits if op.of_rows or op.ends_in_block else size == _ELEMENT
     else:
-        fits = kind.rank < 2 and size == _ELEMENT
+        fits = size == _ELEMENT and (kind.rank < 2 or not _begins_aligned(op))
     users = [use.operation for use in op.result.uses]
     return ASYNC in target.transfers and moves and fits and len(users) == 1 and isinstance(users[0], CommitOp)
 
