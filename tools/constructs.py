@@ -161,6 +161,12 @@ CONSTRUCTS = (
         "threads start copies of the elements, of rows of 16 bytes",
     ),
     Construct(
+        "shifted blocks: `X[m, n + 64]`",
+        _tile("X: f32[M, K], Y: f32[M, N]", "Y[m, n] = X[m, n + 64]"),
+        "TMA",
+        "and `X[m, n + N]` at sizes at which it begins at a multiple of 16 bytes; of private and replicated arrays",
+    ),
+    Construct(
         "tables: `Y[rows, n] = t`",
         _tile("X: f32[M, N], rows: i32[M], Y: f32[T, N]", "Y[rows[m], n] = X[m, n]"),
         _MOVES,
