@@ -30,11 +30,14 @@ from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.remote_accesses import ALL_REDUCE, chooses_one_shot, in_packets
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
+from pkc.passes.tile.coarsen_tasks import CoarsenTasks
 from pkc.passes.tile.guard_tasks import GuardTasks
+from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.shift_blocks import ShiftBlocks
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
+from pkc.passes.tile.split_blocks import SplitBlocks
 from pkc.passes.tile.unroll_phases import UnrollPhases
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets.target import Target
@@ -222,6 +225,9 @@ _PLANS = (
     UnrollPhases(),
     GuardTasks(),
     WrapStatements(),
+    LiftSums(),
+    SplitBlocks(),
+    CoarsenTasks(),
     OrderScatters(),
     PlanOverlap(),
     StraddleShards(),

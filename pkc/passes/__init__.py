@@ -111,7 +111,6 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     UnrollPhases(),  # before all that asks for the phases of a kernel
     GuardTasks(),  # what stood in loops is in front of it
     WrapStatements(),  # equal values are one; all that follows knows of tasks alone
-    CoarsenTasks(),  # nothing stands outside of tasks; before sums are lifted out of the loops that it makes
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
     PadAxes(),  # equal blocks are one value; before patterns that drop clips, and all that looks at edges
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
@@ -119,6 +118,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
     SplitBlocks(),  # sums stand behind what they add up; before all that looks at loops
     SplitRows(),  # whole rows have no clips; before all that looks at loops
+    CoarsenTasks(),  # sums are lifted, and rows split: each task contributes once, and its tiles are what they stay
     StartAtZero(),  # matmuls add into what loops carry; before the next pass, which divides sums that begin at zero
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
     CollectSums(),  # after sums are lifted: what a task contributes in a loop is one contribution

@@ -71,6 +71,22 @@ def test_many_rows_keep_the_schedule_of_the_program() -> None:
     assert "schedule: as the program says (8192 tasks for 132 SMs; estimated" in str(found)
 
 
+def test_tasks_that_add_up_many_shares_are_counted() -> None:
+    """However the indices are divided: as many tasks run for all of them together."""
+    text = """
+kernel k(X: bf16[{dims}, 8192], S: f32[8192].replicate()):
+    for {indices} in tasks({counts}):
+        S[:] += cast(X[{indices}, :], f32)
+"""
+    taken = []
+    for dims, indices, sizes in (("T", "t", {"T": 8192}), ("B, T", "b, t", {"B": 1, "T": 8192})):
+        program = parse_text(Source("k.pk", text.strip().format(dims=dims, indices=indices, counts=dims) + "\n"))
+        found = autoschedule(program, dims=sizes, ranks=1)
+        assert found.taken is not None and found.taken.tasks == 512
+        taken.append(found.taken.total)
+    assert taken[0] == taken[1]
+
+
 def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None:
     for size, separate in ((1, True), (128, True), (1024, True), (8192, False)):
         found = chosen("ag_gemm", M=size, N=2048, K=8192)

@@ -209,13 +209,38 @@ kernel k(A: bf16[M, 64], B: bf16[64, N], C: f32[M, N], S: f32[N].replicate()):
         ),
         (
             """
-kernel k(X: bf16[M, 16384], S: f32[16384].replicate()):
+kernel k(X: bf16[M, 8192], S: f32[8192].replicate(), T: f32[8192].replicate(), U: f32[8192].replicate()):
     for m in tasks(M):
-        S[:] += cast(X[m, :], f32)
+        x = cast(X[m, :], f32)
+        S[:] += x
+        T[:] += x * x
+        U[:] += exp(x)
+""",
+            "consumers=1",
+            2,
+            "pk.tasks: each task contributes by itself: registers have no room for sums of its shares",
+        ),
+        (
+            """
+kernel k(X: f32[M, N], S: f32[N].replicate()):
+    for m in tasks(blocks(M, 64)):
+        for n in blocks(N, 64):
+            S[n] += rowsum(X[m, n].T)
 """,
             "",
             2,
-            "pk.tasks: each task contributes by itself: registers have no room for its shares' sum",
+            "pk.tasks: each task contributes by itself: to other tiles as it goes on, or in some cases only",
+        ),
+        (
+            """
+kernel k(X: f32[M, N], r: i32[M], S: f32[L, N].replicate(), T: f32[N].replicate()):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        S[r[m], n] += X[m, n]
+        T[n] += rowsum(X[m, n].T)
+""",
+            "",
+            2,
+            "pk.tasks: each task contributes by itself: rows that a table names have places by its indices",
         ),
     ],
     "pk-drop-prints": [

@@ -68,6 +68,17 @@ def peak(role: RoleOp) -> Peak:
     return _peak(role.body.block, frozenset(), beside_mma, cache(lambda: infer_axes(role.body)))
 
 
+def registers_of(block: Block) -> int:
+    """The most registers that tiles of a block without MMA need at once, wherever they lie, and before chains of
+    operations are fused."""
+
+    def size(value: SSAValue) -> int:
+        kind = tile_type(value)
+        return 0 if kind.element_type == i1 else prod(kind.shape) * _register_bytes(kind) // 4
+
+    return _peak(block, frozenset(), size, dict).registers
+
+
 def _pieces(value: SSAValue) -> int:
     """In how many pieces a product is computed: one of them is in registers."""
     return max(1, pieces_of(value.owner)) if isinstance(value.owner, Operation) else 1

@@ -73,7 +73,7 @@ def _lift_once(op: AccumulateOp, kernel: KernelOp) -> bool:
     """Contribute behind the loop or branch that stands around."""
     around = op.parent_op()
     if isinstance(around, scf.ForOp):
-        return _lift(op, around)
+        return lift(op, around)
     if not isinstance(around, scf.IfOp) or kernel.roles or kernel.in_any_order:
         return False
     return contribute_behind(op, around, unrounded(op, op))
@@ -116,7 +116,7 @@ def _insert(op: Operation, place: Operation) -> SSAValue:
     return op.results[0]
 
 
-def _lift(op: AccumulateOp, loop: scf.ForOp) -> bool:
+def lift(op: AccumulateOp, loop: scf.ForOp) -> bool:
     """Contribute behind a loop what it contributes to one tile; False if it is not one tile."""
     body, around = loop.body.block, loop.parent
     end = body.last_op
