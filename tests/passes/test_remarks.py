@@ -242,6 +242,16 @@ kernel k(X: f32[M, N], r: i32[M], S: f32[L, N].replicate(), T: f32[N].replicate(
             2,
             "pk.tasks: each task contributes by itself: rows that a table names have places by its indices",
         ),
+        (
+            """
+kernel k(X: bf16[M, N].shard(0), S: f32[N].replicate()):
+    for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+        S[n] += rowsum(cast(X[m, n], f32).T)
+""",
+            "overlap=inter_sm,transfer=push",
+            2,
+            "pk.tasks: each task contributes by itself: `transfer` of the schedule is for tasks that go through shards",
+        ),
     ],
     "pk-drop-prints": [
         (

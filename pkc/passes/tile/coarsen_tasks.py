@@ -11,13 +11,13 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import Pure
 
-from pkc.dialect.access import AccumulateOp
+from pkc.dialect.access import AccumulateOp, LoadOp
 from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, CastOp, FullOp, tile_type
-from pkc.dialect.types import TileType
+from pkc.dialect.types import PGLType, TileType
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
 from pkc.passes.analysis.live_tiles import registers_of
 from pkc.passes.build import append, constant
@@ -39,6 +39,9 @@ the same for every target, as tile IR is."""
 _FEW = 1024
 """Elements of shares for which there is always room."""
 
+_BY_TASKS = ("order", "transfer")
+"""Keys of the schedule that speak of tasks and what each of them reads."""
+
 
 class CoarsenTasks(KernelPass):
     """Let few tasks, a constant number, take turns with the values of all indices that say nothing of the tiles of sums
@@ -48,7 +51,8 @@ class CoarsenTasks(KernelPass):
     What a loop in a task adds up of a share begins at the sum of the shares before.
 
     Tasks stay as they are that have MMAs, whose accumulators need the registers, those whose tiles and shares together
-    do not fit into registers, and those whose contributions are counted in another way.
+    do not fit into registers, and those whose indices have another meaning: for places of contributions, or for what
+    the schedule says of shards.
 
     Before:
 
@@ -86,7 +90,7 @@ class CoarsenTasks(KernelPass):
             keys = [index for index in tasks.body.block.args if index not in known]
             if not _may_be_many([tasks.counts[index.index] for index in keys]):
                 continue
-            reason = _obstacle(kernel, tasks, sums)
+            reason = _obstacle(kernel, tasks, sums, keys)
             if reason:
                 missed(self.name, tasks, f"each task contributes by itself: {reason}")
             else:
@@ -99,7 +103,7 @@ def _may_be_many(counts: Sequence[SSAValue]) -> bool:
     return None in known or math.prod(number for number in known if number is not None) > _MOST
 
 
-def _obstacle(kernel: KernelOp, tasks: TasksOp, sums: Sequence[AccumulateOp]) -> str:
+def _obstacle(kernel: KernelOp, tasks: TasksOp, sums: Sequence[AccumulateOp], keys: Sequence[BlockArgument]) -> str:
     """Why tasks stay as they are; empty if they need not."""
     if any(isinstance(op, AnyMmaOp) for op in tasks.walk()):
         return "it has an MMA"
@@ -109,6 +113,9 @@ def _obstacle(kernel: KernelOp, tasks: TasksOp, sums: Sequence[AccumulateOp]) ->
         return "to other tiles as it goes on, or in some cases only"
     if not all(_is_pure(index, tasks) for op in sums for index in op.indices):
         return "to a tile that memory names"
+    said = next((key for key in _BY_TASKS if key in kernel.schedule), None)
+    if said is not None and any(_goes_through_shards(op, keys) for op in tasks.walk()):
+        return f"`{said}` of the schedule is for tasks that go through shards"
     shares = sum(_elements(op) for op in sums if _summing(_unrounded(op)) is None)
     return "registers have no room for sums of its shares" if _are_many(kernel, tasks, shares) else ""
 
@@ -121,6 +128,13 @@ def _is_pure(value: SSAValue, tasks: TasksOp) -> bool:
     return not made.regions and made.has_trait(Pure) and all(_is_pure(operand, tasks) for operand in made.operands)
 
 
+def _goes_through_shards(op: Operation, keys: Sequence[BlockArgument]) -> bool:
+    """Whether indices of tasks say which shard of an array is read."""
+    kind = op.array.type if isinstance(op, LoadOp) else None
+    shard = kind.shard_dim if isinstance(kind, PGLType) else None
+    return isinstance(op, LoadOp) and shard is not None and not sources([op.indices[shard]]).isdisjoint(keys)
+
+
 def _elements(op: AccumulateOp) -> int:
     return math.prod(tile_type(op.tile).shape)
 
@@ -128,7 +142,7 @@ def _elements(op: AccumulateOp) -> int:
 def _are_many(kernel: KernelOp, tasks: TasksOp, shares: int) -> bool:
     """Whether registers have no room for sums of so many elements beside the tiles of a task."""
     kinds = [result.type for op in tasks.walk() for result in op.results]
-    widest = max(math.prod(kind.shape) for kind in kinds if isinstance(kind, TileType))
+    widest = max((math.prod(kind.shape) for kind in kinds if isinstance(kind, TileType)), default=1)
     groups = kernel.scheduled_number(CONSUMERS) or min(-(-widest // _WIDE), _GROUPS)
     return shares > _FEW and registers_of(tasks.body.block) + shares > groups * _ROOM
 
