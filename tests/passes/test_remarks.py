@@ -244,6 +244,18 @@ kernel k(X: f32[M, N], r: i32[M], S: f32[L, N].replicate(), T: f32[N].replicate(
         ),
         (
             """
+kernel k(X: f32[M, 64], S: f32[64].replicate()):
+    for m in tasks(blocks(M, 16)):
+        x = X[m, :]
+        S[:] += rowsum(x.T)
+        X[m, :] = x * 2.0
+""",
+            "",
+            2,
+            "pk.tasks: each task contributes by itself: it writes what it reads, in an order that tasks keep",
+        ),
+        (
+            """
 kernel k(X: bf16[M, N].shard(0), S: f32[N].replicate()):
     for m, n in tasks(blocks(M, 32), blocks(N, 64)):
         S[n] += rowsum(cast(X[m, n], f32).T)

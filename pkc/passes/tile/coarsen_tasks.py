@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import Pure
 
-from pkc.dialect.access import AccumulateOp, LoadOp
+from pkc.dialect.access import READING, AccumulateOp, LoadOp
 from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, CastOp, FullOp, tile_type
 from pkc.dialect.types import PGLType, TileType
-from pkc.passes.analysis.dependence import enclosing_tasks, sources
+from pkc.passes.analysis.dependence import enclosing_tasks, sources, writes
 from pkc.passes.analysis.live_tiles import registers_of
 from pkc.passes.build import append, constant
 from pkc.passes.integers import Integers
@@ -116,6 +116,8 @@ def _obstacle(kernel: KernelOp, tasks: TasksOp, sums: Sequence[AccumulateOp], ke
     said = next((key for key in _BY_TASKS if key in kernel.schedule), None)
     if said is not None and any(_goes_through_shards(op, keys) for op in tasks.walk()):
         return f"`{said}` of the schedule is for tasks that go through shards"
+    if any(_is_written(op, tasks) for op in tasks.walk()):
+        return "it writes what it reads, in an order that tasks keep"
     shares = sum(_elements(op) for op in sums if _summing(_unrounded(op)) is None)
     return "registers have no room for sums of its shares" if _are_many(kernel, tasks, shares) else ""
 
@@ -133,6 +135,11 @@ def _goes_through_shards(op: Operation, keys: Sequence[BlockArgument]) -> bool:
     kind = op.array.type if isinstance(op, LoadOp) else None
     shard = kind.shard_dim if isinstance(kind, PGLType) else None
     return isinstance(op, LoadOp) and shard is not None and not sources([op.indices[shard]]).isdisjoint(keys)
+
+
+def _is_written(op: Operation, tasks: TasksOp) -> bool:
+    """Whether an operation reads an array that tasks write, too."""
+    return isinstance(op, READING) and any(writes(use) and tasks.is_ancestor(use.operation) for use in op.array.uses)
 
 
 def _elements(op: AccumulateOp) -> int:
