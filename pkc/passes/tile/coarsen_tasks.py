@@ -51,8 +51,8 @@ class CoarsenTasks(KernelPass):
     What a loop in a task adds up of a share begins at the sum of the shares before.
 
     Tasks stay as they are that have MMAs, whose accumulators need the registers, those whose tiles and shares together
-    do not fit into registers, and those whose indices have another meaning: for places of contributions, or for what
-    the schedule says of shards.
+    do not fit into registers, those that write what they read, and those whose indices have another meaning: for places
+    of contributions, or for what the schedule says of shards.
 
     Before:
 
