@@ -27,6 +27,10 @@ UNREAD = "unread"
 """On a load: the axes of its tile along which nothing reads what lies past the end of the block. There it may have any
 values; by TMA those that the array has."""
 
+NEVER_READ = "never_read"
+"""On a load: the axes along which nothing reads what its tile has past the end of the block even where that is the end
+of the array, behind which TMA gives zeros."""
+
 CACHE, KEEP, ONCE = "cache", "keep", "once"
 """On an access: what the L2 cache is told of its tile, if it moves by TMA. It comes again in the same task, and is
 given up last; or it does not, and is given up first."""
@@ -83,7 +87,16 @@ def needs_threads(op: Operation) -> bool:
 
 def unread_axes(op: Operation) -> tuple[int, ...]:
     """The axes of a loaded tile along which nothing reads what lies past the end of the block."""
-    axes = op.attributes.get(UNREAD)
+    return _axes(op, UNREAD)
+
+
+def never_read_axes(op: Operation) -> tuple[int, ...]:
+    """Those along which this holds where that is the end of the array, too."""
+    return _axes(op, NEVER_READ)
+
+
+def _axes(op: Operation, key: str) -> tuple[int, ...]:
+    axes = op.attributes.get(key)
     return tuple(map(int, axes.get_values())) if isinstance(axes, DenseArrayBase) else ()
 
 

@@ -38,6 +38,25 @@ CASES = {
     "ragged f32": (RAGGED.format(kind="f32"), {"M": 17, "N": 131}),
     "batched": (BATCHED, {"B": 2, "M": 17, "N": 131}),
 }
+SHIFTED = {
+    "taps": """
+kernel f(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = X[m, n] + X[m + 1, n] + X[m + 2, n]
+""",
+    "columns": """
+kernel f(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = X[m, n] + X[m, n + 1]
+""",
+    "rows of one": """
+kernel f(X: f32[M, 131], Y: f32[M, 131]):
+    for m in tasks(blocks(M, 8)):
+        Y[m, :] = X[m, :] + X[m + 1, :]
+""",
+}
+"""What is added lies past the end of the array where the result does not: zeros stand there."""
+
 AROUND = {"copy", "softmax", "a row a task", "two rows a task", "a vector", "f32", "ragged f32"}
 """Those whose rows are copies, each with what lies around it; threads carry the others."""
 
@@ -53,6 +72,11 @@ def test_long_rows_are_one_copy_each(name: str) -> None:
     loads = [begins_anywhere(op) for op in roles.walk() if isinstance(op, LoadOp)]
     assert loads == [name in AROUND] * len(loads)
     assert ("tma_load_row_around" in str(machine_level(roles))) == (name in AROUND)
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_what_is_past_the_end_of_the_array_is_zero_where_it_is_read(name: str) -> None:
+    check(SHIFTED[name], {"M": 19, "N": 131})
 
 
 def test_rows_past_the_end_that_are_read_are_zero() -> None:

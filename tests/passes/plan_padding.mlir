@@ -104,3 +104,22 @@ pk.kernel @edges(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %B: !pk.private<[
   %z = pk.row_sum %y : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
   pk.store %z, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
 }
+
+// -----
+
+// Of rows that begin anywhere it also says along which axes nothing reads what lies past the end of the array: of the
+// rows that are stored, but not of those behind them, which have zeros there.
+// CHECK-LABEL: pk.kernel @anywhere
+// CHECK: pk.load %X[%m, %n : {{.*}}] {never_read = array<i64: 0>}
+// CHECK: pk.load %X[%m_1, %n : {{.*}}] : {{.*}}
+pk.kernel @anywhere(%X: !pk.private<[M, 131], f32> {pk.name = "X"}, %Y: !pk.private<[M, 131], f32> {pk.name = "Y"}) {
+  %i = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = pk.block[%i] : !pk.block<M by 8>
+  %m_1 = pk.block[%i] from %one : !pk.block<M by 8>
+  %n = pk.block[%i] : !pk.block<131 by 131>
+  %x = pk.load %X[%m, %n : !pk.block<M by 8>, !pk.block<131 by 131>] : !pk.private<[M, 131], f32> -> !pk.tile<8x131xf32>
+  %y = pk.load %X[%m_1, %n : !pk.block<M by 8>, !pk.block<131 by 131>] : !pk.private<[M, 131], f32> -> !pk.tile<8x131xf32>
+  %z = pk.add %x, %y : !pk.tile<8x131xf32>
+  pk.store %z, %Y[%m, %n : !pk.block<M by 8>, !pk.block<131 by 131>] : !pk.tile<8x131xf32>, !pk.private<[M, 131], f32>
+}

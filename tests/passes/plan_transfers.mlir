@@ -257,7 +257,7 @@ pk.kernel @added(%B: !pk.private<[M, 64], f32> {pk.name = "B"}, %C: !pk.pgl<[M, 
 // -----
 
 // Rows that begin anywhere come with what lies around them, where threads go through them, or store them; not where
-// zeros have to stand behind the last block, which only threads write.
+// zeros have to stand behind the end of the array, which only threads write.
 // CHECK-LABEL: pk.kernel @anywhere
 // CHECK: pk.load %A{{.*}} transfer = {by = "tma", why = "each row with what lies around it: rows of 1002 bytes: TMA moves multiples of 16", anywhere}}
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "rows of 1002 bytes: TMA moves multiples of 16"}}
@@ -270,7 +270,7 @@ pk.kernel @anywhere(%A: !pk.private<[M, 501], bf16> {pk.name = "A"}, %B: !pk.pri
     %m = pk.block[%zero] : !pk.block<M by 4>
     %d = pk.block[%zero] : !pk.block<501 by 501>
     pk.acquire %0 : !pk.channel<!pk.tile<4x501xbf16>>
-    %a = pk.load %A[%m, %d : !pk.block<M by 4>, !pk.block<501 by 501>] {unread = array<i64: 0>} : !pk.private<[M, 501], bf16> -> !pk.tile<4x501xbf16>
+    %a = pk.load %A[%m, %d : !pk.block<M by 4>, !pk.block<501 by 501>] {never_read = array<i64: 0>} : !pk.private<[M, 501], bf16> -> !pk.tile<4x501xbf16>
     pk.commit %0, %a : !pk.channel<!pk.tile<4x501xbf16>>, !pk.tile<4x501xbf16>
     pk.acquire %1 : !pk.channel<!pk.tile<4x501xbf16>>
     %b = pk.load %A[%m, %d : !pk.block<M by 4>, !pk.block<501 by 501>] : !pk.private<[M, 501], bf16> -> !pk.tile<4x501xbf16>

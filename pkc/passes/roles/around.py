@@ -13,7 +13,7 @@ from pkc.dialect.program import DIVISORS, kernel_of, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import TransposeOp, block_type, tile_type
-from pkc.dialect.transfers import TMA, unread_axes
+from pkc.dialect.transfers import TMA, never_read_axes
 from pkc.dialect.types import BlockType, PrivateType, dtype_bytes, row_of
 from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.pointwise import is_spread
@@ -104,7 +104,7 @@ def _fits_around(op: LoadOp) -> bool:
         return False
     here = isinstance(op.array.type, PrivateType) and op.local is None and cluster_of(op) == 1
     blocks = [index for index in op.indices if isinstance(index.type, BlockType)]
-    whole = all(axis in unread_axes(op) or surely_whole(block) for axis, block in enumerate(blocks))
+    whole = all(axis in never_read_axes(op) or surely_whole(block) for axis, block in enumerate(blocks))
     return here and whole and len(list(op.result.uses)) == 1
 
 

@@ -14,7 +14,7 @@ from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, tile_type
-from pkc.dialect.transfers import UNREAD
+from pkc.dialect.transfers import NEVER_READ, UNREAD
 from pkc.dialect.types import BlockType, PGLType
 from pkc.passes.analysis.list_ends import ends_after
 from pkc.passes.analysis.multiples import ends_with_whole_block
@@ -32,7 +32,10 @@ class PlanPadding(KernelPass):
     A block that ends inside of its array, `blocks(P, 128, stop=count[e])`, ends where TMA does not stop: it goes on to
     read what the array has there. So does one that ends with a shard of another array. That is no harm where it goes
     nowhere: row i of a matmul depends on row i of its left operand alone, and a store leaves out what lies past the
-    end. Past the end of an array whose rows begin anywhere nothing writes zeros (`pkc/passes/roles/around.py`).
+    end.
+
+    Of a kernel with rows that begin anywhere it writes, too, along which axes nothing reads what lies past the end of
+    the array (`never_read`): where a copy brings each row, nothing writes zeros there (`pkc/passes/roles/around.py`).
 
     Before:
 
@@ -50,29 +53,40 @@ class PlanPadding(KernelPass):
     name = "pk-plan-padding"
 
     def run(self, kernel: KernelOp) -> None:
-        for op in kernel.walk():
+        ops = list(kernel.walk())
+        around = any(isinstance(op, LoadOp | StoreOp) and rows_begin_anywhere(op) for op in ops)
+        for op in ops:
             if isinstance(op, LoadOp):
                 _plan(op)
+                if around:
+                    _plan_rows(op)
 
 
 def _plan(op: LoadOp) -> None:
-    blocks = [index for index in op.indices if isinstance(index.type, BlockType)]
     axes = [
         axis
-        for axis, block in enumerate(blocks)
-        if isinstance(block.owner, BlockOp)
-        and (
-            not ends_with_whole_block(block.owner) or _ends_with_other_shard(op, block.owner) or _leaves_more(op, block)
-        )
-        and _Padding(block).is_unread(op.result, axis)
+        for axis, block in _blocks(op)
+        if (not ends_with_whole_block(block) or _ends_with_other_shard(op, block))
+        and _Padding(block.result).is_unread(op.result, axis)
     ]
     if axes:
         op.attributes[UNREAD] = DenseArrayBase.from_list(i64, axes)
 
 
-def _leaves_more(op: LoadOp, block: SSAValue) -> bool:
-    """Whether a block may go past the end of an array of which each row is a copy of its own."""
-    return rows_begin_anywhere(op) and not surely_whole(block)
+def _plan_rows(op: LoadOp) -> None:
+    axes = [
+        axis
+        for axis, block in _blocks(op)
+        if not surely_whole(block.result) and _Padding(block.result, zeros=False).is_unread(op.result, axis)
+    ]
+    if axes:
+        op.attributes[NEVER_READ] = DenseArrayBase.from_list(i64, axes)
+
+
+def _blocks(op: LoadOp) -> list[tuple[int, BlockOp]]:
+    """The blocks of a load, each with the axis of its tile."""
+    blocks = [index.owner for index in op.indices if isinstance(index.type, BlockType)]
+    return [(axis, block) for axis, block in enumerate(blocks) if isinstance(block, BlockOp)]
 
 
 def _ends_with_other_shard(op: LoadOp, block: BlockOp) -> bool:
@@ -86,10 +100,11 @@ def _ends_with_other_shard(op: LoadOp, block: BlockOp) -> bool:
 
 
 class _Padding:
-    """What tiles have past the end of one block."""
+    """What tiles have past the end of one block; where that is the end of the array, `zeros`, which may be read."""
 
-    def __init__(self, block: SSAValue) -> None:
+    def __init__(self, block: SSAValue, *, zeros: bool = True) -> None:
         self._block = block
+        self._zeros = zeros
         self._seen: set[tuple[SSAValue, int]] = set()
 
     def is_unread(self, tile: SSAValue, axis: int) -> bool:
@@ -119,7 +134,7 @@ class _Padding:
         if other is self._block:
             return True
         one, two = self._block.owner, other.owner
-        return isinstance(one, BlockOp) and isinstance(two, BlockOp) and ends_after(one, two, but_at_end=True)
+        return isinstance(one, BlockOp) and isinstance(two, BlockOp) and ends_after(one, two, but_at_end=self._zeros)
 
     def _is_whole_at(self, op: Operation) -> bool:
         """Whether an operation stands in a branch that is taken only where the block is whole."""
