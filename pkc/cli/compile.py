@@ -134,8 +134,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
-    from pkc.driver.compiler import compile_program
-    from pkc.driver.divisors import lengths_of
+    from pkc.driver.building import lengths as lengths_of_program
     from pkc.driver.programs import find_kernel, load_program
     from pkc.passes.run import print_ir
 
@@ -155,7 +154,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     divisors = None
     if sizes and chosen is not None:
         # What a launch with these sizes runs: for others it may be compiled anew.
-        lengths = lengths_of([compile_program(program, kernel=chosen.name, constants=values, schedule=options).kernel])
+        lengths = lengths_of_program(program, chosen.name, values, options)
         if request.emit == "artifact":  # which is launched with others, too: of blocks nothing checks where they begin
             lengths = replace(lengths, begins=())
         dims = {name: size for name, size in sizes.items() if isinstance(size, int)}

@@ -20,7 +20,10 @@ from pkc.driver.lengths import Lengths
 from pkc.driver.outlines import Outline, Warned
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.passes.run import print_ir
+from pkc.passes.cse import Cse
+from pkc.passes.run import print_ir, run_pipeline
+from pkc.passes.tile.check_program import CheckProgram
+from pkc.passes.tile.shift_blocks import ShiftBlocks
 
 
 def outlined(
@@ -52,6 +55,10 @@ def chosen(
     ).schedule
 
 
+_WITH_SHIFTED_BLOCKS = (CheckProgram(), Cse(), ShiftBlocks())
+"""The passes after which shifted blocks are no tables: what the cache has is found without all others."""
+
+
 def lengths(
     program: tree.Program,
     kernel: str,
@@ -59,7 +66,9 @@ def lengths(
     schedule: Mapping[str, str] | None,
 ) -> Lengths:
     """What the machine code of a kernel depends on of its sizes. Raises `PkcError`."""
-    return lengths_of([compile_program(program, kernel=kernel, constants=constants, schedule=schedule).kernel])
+    module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    run_pipeline(module, _WITH_SHIFTED_BLOCKS, verify=False)
+    return lengths_of(module.ops)
 
 
 def built(
