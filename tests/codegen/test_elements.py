@@ -44,17 +44,39 @@ def test_each_element_is_moved_once(kind: str, rows: int, columns: int, m: int) 
     np.testing.assert_array_equal(memory.arrays["Y"][0], 2 * x[0])
 
 
-@pytest.mark.parametrize("text", [ROWS.format(kind="bf16", rows=4, columns=4095), ROW.format(columns=4095)])
-def test_many_elements_are_on_their_way(text: str) -> None:
-    """Of one at a time each takes as long as memory: rows of 4095 elements took 46 times as long as those of 4096."""
-    kernel = roles_of(text)
-    loader, _, storer = kernel.roles
-    for role in (loader, storer):
-        assert role.warps is not None and role.warps.value.data == TARGET.tuning.carriers
-    lines = print_kernel(machine_level(kernel)).split("// loader", 1)[1].split("// storer", 1)[0].splitlines()
-    moved = [line.split("(")[0].split()[-1] for line in lines if "_global_b16(" in line or "store_shared_b16(" in line]
-    singles = TARGET.threads.singles
+APART = """
+kernel k(X: bf16[M, 4096, 8], Y: bf16[M, 4096]):
+    for m in tasks(blocks(M, 4)):
+        Y[m, :] = cast(cast(X[m, :, 3], f32) * 2.0, bf16)
+"""
+
+
+def moved_by(kernel: KernelOp, role: str, *names: str) -> list[str]:
+    """What the threads of a role do in one iteration, of instructions whose names end so."""
+    lines = print_kernel(machine_level(kernel)).split(f"// {role}", 1)[1].split("\n        // ", 1)[0].splitlines()
+    calls = [line.split("(")[0].split()[-1] for line in lines if "(" in line.strip()]
+    return [call for call in calls if call.endswith(names)]
+
+
+def test_many_elements_are_on_their_way() -> None:
+    """Of one at a time each takes as long as memory."""
+    kernel, singles = roles_of(APART), TARGET.threads.singles
+    loader = kernel.roles[0]
+    assert loader.warps is not None and loader.warps.value.data == TARGET.arch.warpgroup - 1
+    moved = moved_by(kernel, "loader", "_global_b16", "_shared_b16")
     assert moved == ["load_global_b16"] * singles + ["store_shared_b16"] * singles
+
+
+@pytest.mark.parametrize("text", [ROWS.format(kind="bf16", rows=4, columns=4095), ROW.format(columns=4095)])
+def test_many_chunks_are_on_their_way(text: str) -> None:
+    """Rows that begin anywhere: one thread starts copies, and all warps that are left store."""
+    kernel, chunks = roles_of(text), TARGET.threads.loads
+    loader, _, storer = kernel.roles
+    assert loader.warps is not None and storer.warps is not None
+    assert (loader.warps.value.data, storer.warps.value.data) == (1, TARGET.arch.warpgroup - 1)
+    assert moved_by(kernel, "loader", "_around") == ["tma_load_row_around"]
+    moved = moved_by(kernel, "storer", "_v4_around", "_v4_where")
+    assert moved == ["load_shared_v4_around"] * 2 * chunks + ["store_global_v4_where"] * chunks
 
 
 def test_short_rows_have_one_warp() -> None:
