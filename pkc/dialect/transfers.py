@@ -70,14 +70,17 @@ def pieces(op: Operation) -> int | None:
 
 def only_whole(op: Operation) -> bool:
     """Whether an access is planned to move as its plan says only where its blocks are whole."""
-    plan = op.attributes.get(TRANSFER)
-    return isinstance(plan, DictionaryAttr) and "whole" in plan.data
+    return _is_planned(op, "whole")
 
 
 def begins_anywhere(op: Operation) -> bool:
     """Whether the rows of a load are planned to come with what lies around them."""
+    return _is_planned(op, "anywhere")
+
+
+def _is_planned(op: Operation, key: str) -> bool:
     plan = op.attributes.get(TRANSFER)
-    return isinstance(plan, DictionaryAttr) and "anywhere" in plan.data
+    return isinstance(plan, DictionaryAttr) and key in plan.data
 
 
 def needs_threads(op: Operation) -> bool:
