@@ -83,9 +83,7 @@ def span_of(location: LocationAttr) -> Span:
     """The token at an IR location; `NOWHERE` if it names none or its text is not known."""
     from xdsl.dialects.builtin import FileLineColLoc
 
-    if not isinstance(location, FileLineColLoc):
-        return NOWHERE
-    return span_at(location.filename.data, location.line.data, location.column.data)
+    return span_at(*place_of(location)) if isinstance(location, FileLineColLoc) else NOWHERE
 
 
 def span_at(name: str, line: int, column: int) -> Span:
@@ -105,6 +103,15 @@ def describe(location: LocationAttr) -> str:
     if not isinstance(location, FileLineColLoc):
         return "<unknown>"
     return f"{location.filename.data}:{location.line.data}"
+
+
+def place_of(location: LocationAttr) -> tuple[str, int, int]:
+    """File, line and column of an IR location, whether its text is known or not; those of `NOWHERE` if it has none."""
+    from xdsl.dialects.builtin import FileLineColLoc
+
+    if not isinstance(location, FileLineColLoc):
+        return NOWHERE.source.name, NOWHERE.line, NOWHERE.column
+    return location.filename.data, location.line.data, location.column.data
 
 
 def shown(file: str) -> str:

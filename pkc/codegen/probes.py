@@ -11,7 +11,7 @@ from pkc.codegen.artifact import Probe, Trace, Wait, Waits
 from pkc.dialect.machine import ARRAY, AWAITS, PLACE, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
-from pkc.location import describe, span_of
+from pkc.location import describe, place_of
 from pkc.passes.machine.bound_waits import POINT, WAITS
 from pkc.passes.machine.instruments import role_branches, role_names
 from pkc.passes.machine.lower_tiles import THREADS
@@ -59,10 +59,9 @@ def waits_of(kernel: KernelOp) -> Waits | None:
 
 
 def _wait(role: str, op: Operation) -> Wait:
-    span = span_of(op.location)
     of_index = ARRAY in op.attributes
     awaits, until = (_text(op.attributes[name]) for name in ((ARRAY, PLACE) if of_index else (AWAITS, UNTIL)))
-    return Wait(role, awaits, until, span.source.name, span.line, span.column)
+    return Wait(role, awaits, until, *place_of(op.location))
 
 
 def _text(value: Attribute) -> str:

@@ -29,10 +29,10 @@ def read_text(source: Source) -> tree.Program:
 
 def _tree(source: Source, *, needed: bool = False) -> tree.Program:
     """What a text says; with a kernel at least, if that is `needed`."""
+    source.remember()
     key = cache.key("tree 1", cache.compiler(), str(needed), source.name, source.text)
     kept = cache.get(key)
     if kept is not None:
-        source.remember()
         return cast("tree.Program", pickle.loads(kept))
     from pkc.frontend.parse import parse_tree, refuse_empty
 

@@ -87,6 +87,11 @@ class Heap:
         self._offsets.give(offset)
         del self._made[offset]
 
+    @property
+    def used(self) -> int:
+        """How many bytes of each rank are in use: the same on all that have made the same calls."""
+        return self._offsets.used
+
     def trims_before(self, offset: int) -> int:
         """How often the heap had shrunk before what is at `offset` was allocated: its memory may not be what was there
         earlier, which other processes have mapped."""

@@ -144,10 +144,10 @@ class LoadedKernel:
         for name, array in self._far.items():
             if name in bound.own:  # it was bound before machine code was known
                 raise PkcError(reached(self._interface, array))
-        new = None if mesh.group is None else self._agree(bound, mesh.group)
         dims = {**bound.dims, **self._implied_dims} if self._implied_dims else bound.dims
         memory = self.memory.known(dims)
         first = memory is None
+        new = None if mesh.group is None else self._agree(bound, mesh.group, allocates=first)
         if memory is None:
             self._check_capture(stream)
             memory = self.memory.allocate(dims)
@@ -160,13 +160,16 @@ class LoadedKernel:
         # Other processes agree to each place in the heap.
         return Plan(starts, form, pointers, bound.spans, () if mesh.group is None else self._far)
 
-    def _agree(self, bound: Bound, group: Group) -> object:
-        """Wait for all ranks at the first launch of this kind; which kind it is, or `None` if it is not the first."""
+    def _agree(self, bound: Bound, group: Group, *, allocates: bool) -> object:
+        """Wait for all ranks at the first launch of this kind; which kind it is, or `None` if it is not the first.
+
+        If it allocates memory, that must be at the same place on all of them: a kernel signals to counters there."""
         what = bound.describe(self._far)
         kind = what, *[self.mesh.heap.trims_before(bound.heap[name]) for name in self._far]
         if kind in self._agreed:
             return None
-        group.agree(f"launches {self.artifact.name} ({self._digest}) with {what}")
+        place = f", {self.mesh.used >> 10} KiB in use before" if allocates else ""
+        group.agree(f"launches {self.artifact.name} ({self._digest}) with {what}{place}")
         return kind
 
     def launch(self, plan: Plan, streams: Sequence[int], shared: int | None) -> None:

@@ -157,6 +157,12 @@ class Mesh:
         self.check()
         return self.heap.trim()
 
+    @property
+    def used(self) -> int:
+        """How many bytes of each rank are in use, by arrays and by what kernels have for themselves."""
+        first, end = self._zeroed
+        return self.heap.used - (end - first)
+
     def zeroed(self, count: int) -> int:
         """The offset in the heap, a multiple of 1024, of `count` new bytes, zero on all ranks. Raises `PkcError`.
 

@@ -13,6 +13,11 @@ class Offsets:
         self._free: list[tuple[int, int]] = []
         self._used: dict[int, int] = {}
 
+    @property
+    def used(self) -> int:
+        """How many bytes are in use."""
+        return sum(self._used.values())
+
     def extend(self, count: int) -> None:
         """Add `count` bytes at the end."""
         self._insert(self.size, count)

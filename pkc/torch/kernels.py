@@ -4,6 +4,7 @@ and examples."""
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def gather_activated(
         behind="\n".join(behind),
         value=" * ".join([f"{activation}({factors[0]})", *factors[1:]]),
     )
-    return Kernel(lambda: Reading(_parsed(text)), f"all_gather_matmul_{activation}")
+    name = f"all_gather_matmul_{activation}"
+    return Kernel(lambda: Reading(_parsed(name, text)), name)
 
 
 @functools.cache
@@ -143,7 +145,7 @@ def matmul_reduce(dtype: str, *, transposed: bool, average: bool) -> Kernel:
 @functools.cache
 def example(name: str, dtype: str) -> Program:
     """The program of an example, for tensors of a type in place of bf16."""
-    return read_text(Source(f"{name}.pk", _text(name).replace("bf16", _MOVED[dtype])))
+    return _parsed(name, _text(name).replace("bf16", _MOVED[dtype]))
 
 
 @functools.cache
@@ -153,7 +155,7 @@ def experts(dtype: str) -> Program:
     text = _text("moe_mlp").replace("bf16", TYPES[dtype])
     for there, here in _PLACED:
         text = text.replace(there, here)
-    return read_text(Source("moe_mlp.pk", text))
+    return _parsed("moe_mlp", text)
 
 
 def _text(name: str) -> str:
@@ -195,9 +197,10 @@ def _kernel(
         summed=summed,
         stored=f"+= {value}" if summed else f"= {value}",
     )
-    return Kernel(lambda: Reading(_parsed(text)), name)
+    return Kernel(lambda: Reading(_parsed(name, text)), name)
 
 
 @functools.cache
-def _parsed(text: str) -> Program:
-    return read_text(Source("pkc.torch", text))
+def _parsed(name: str, text: str) -> Program:
+    """A program, whose text messages find by a name that no other text has."""
+    return read_text(Source(f"pkc.torch/{name}-{zlib.crc32(text.encode()):08x}.pk", text))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pkc import cache
+from pkc import cache, location
 from pkc.driver import builder, building
 from pkc.driver.compiler import load_program
 from pkc.frontend.parse import parse_text
@@ -91,4 +91,16 @@ def test_a_damaged_entry(asked: list[Mapping[str, Any]], tmp_path: Path) -> None
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:-1])
     assert builder.artifact_for(GEMM, dims=SIZES, ranks=1) == first
+    assert len(asked) == 2
+
+
+def test_texts_that_a_process_knows(asked: list[Mapping[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks find in the cache what another one has compiled: it must be equal to what they would have compiled."""
+    program = parse_text(Source("nowhere.pk", (EXAMPLES / "gemm.pk").read_text()))
+    first = builder.artifact_for(program, dims=SIZES, ranks=1, instruments=["debug"])
+    monkeypatch.setenv("PKC_CACHE_DIR", f"{cache.folder()}.other")
+    location._KNOWN["nowhere.pk"] = Source("nowhere.pk", "kernel")  # pyright: ignore[reportPrivateUsage]
+    assert builder.artifact_for(program, dims=SIZES, ranks=1, instruments=["debug"]) == first
+    assert first.waits is not None
+    assert {(wait.file, wait.line > 1) for wait in first.waits.points} == {("nowhere.pk", True)}
     assert len(asked) == 2

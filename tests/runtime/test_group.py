@@ -293,7 +293,7 @@ def _launch(rank: int) -> Any:
 def test_launches_are_agreed_on_when_they_are_new() -> None:
     for told, launches, text in in_processes(_launch, 2):
         assert told[:4] == [
-            "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0",
+            "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0, 2 KiB in use before",
             "has zeroed memory for counters",
             "enlarges the symmetric heap by 64 MiB",
             "launches copy (5ace2a28) with M=8, K=8, `C` at 0x400",
@@ -302,9 +302,31 @@ def test_launches_are_agreed_on_when_they_are_new() -> None:
         expected = """\
 error[PK835]: rank 0 and rank 1 do different things
   = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x1000800; \
-rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000800
+rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000800, 5 KiB in use before
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
         assert text == expected
+
+
+def _apart(rank: int) -> Any:
+    """One more array on rank 1, behind what the kernel is given."""
+    api = Api(gpus=2)
+    mesh = Mesh.from_torchrun(driver=Driver(api))
+    array = mesh.empty((8, 8), "f32")
+    if rank:
+        mesh.empty((8, 8), "f32")
+    try:
+        LoadedKernel(SIGNALS, mesh)({"C": array})
+    except PkcError as error:
+        return len(api.launches), str(error)
+    return None
+
+
+def test_counters_at_different_places() -> None:
+    """Signals to counters that are elsewhere would be lost."""
+    for launches, text in in_processes(_apart, 2):
+        assert not launches
+        assert "`C` at 0x0, 1 KiB in use before; rank 1" in text
+        assert text.split("\n")[1].endswith("`C` at 0x0, 2 KiB in use before")
 
 
 def _grown_again(rank: int) -> Any:

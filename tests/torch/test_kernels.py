@@ -11,6 +11,7 @@ import pytest
 
 import pkc
 from pkc.frontend.words import Reading
+from pkc.location import span_at
 from tests.torch.modules import FOLDER, module_of
 
 M, N, K, RANKS = 40, 24, 32, 2
@@ -111,3 +112,21 @@ def test_rows_of_schedules() -> None:
     )
     assert found[100] == 112
     assert len({chosen for rows, chosen in found.items() if 512 < rows <= 1024}) == 4
+
+
+def test_sources_have_names_of_their_own() -> None:
+    """Messages find a text by its name."""
+    made = [
+        make(dtype, transposed=transposed, **given).tree
+        for make, given in (
+            (KERNELS.gather_matmul, {}),
+            (KERNELS.matmul_scatter, {"average": False}),
+            (KERNELS.matmul_scatter, {"average": True}),
+        )
+        for dtype in ("bfloat16", "float16")
+        for transposed in (False, True)
+    ]
+    made += [KERNELS.example("moe_mlp", "bfloat16"), KERNELS.experts("bfloat16")]
+    sources = {program.kernels[0].span.source.name: program.kernels[0].span.source.text for program in made}
+    assert len(sources) == len(made)
+    assert all(span_at(name, 1, 1).source.text == text for name, text in sources.items())
