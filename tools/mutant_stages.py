@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, by_table, roles
-from pkc.dialect.counters import SignalOp
+from pkc.dialect.counters import SignalOp, WaitOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import mma_operand_stage
-from pkc.passes.analysis.dependence import role_around
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, role_around
 from tools.mutant_changes import drop
 
 
@@ -165,6 +165,19 @@ def is_told_by_another(op: Operation) -> bool:
     innermost = [task for task in tasks if all(other is task for other in task.walk() if isinstance(other, TasksOp))]
     touched = any(isinstance(other, _ARRAYS) for other in earlier)
     return bool(telling) and not touched and all(_passes_on(task.body.block, telling) for task in innermost)
+
+
+def decides(op: Operation) -> bool:
+    """Whether a wait decides about more than time: the one in front of tasks which wait for the same counters
+    themselves, each in its list, does not (`pk-begin-together`)."""
+    assert isinstance(op, WaitOp)
+    behind = [op, *takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(op))][-1]
+    if isinstance(behind, TasksOp):
+        return True
+    while behind is not None and not isinstance(behind, TasksOp):
+        behind = behind.next_op
+    around = map(enclosing_tasks, _on(op.signal, WaitOp))
+    return not any(len(tasks) > 1 and tasks[-1] is behind for tasks in around)
 
 
 _ARRAYS = (

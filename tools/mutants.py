@@ -2,6 +2,7 @@
 
     python -m tools.mutants            # every example and overlap; prints the table of docs/mutants.md
     python -m tools.mutants gemm_rs    # some examples
+    python -m tools.mutants --jobs 8   # in so many processes; as many as there are cores by default
 
 A mutant is the roles level of an example with one operation changed, or what belongs together. It is caught if the
 verifier refuses it, the static layer finds something, or a simulation of `pkc.check.run` deadlocks, reports a finding,
@@ -11,11 +12,14 @@ or gives other bits than the tile level: every order of a small instance, then s
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,11 +81,13 @@ OTHERS = {
     "moe_dispatch_gemm": (
         {"T": 1000, "H": 75, "E": 3, "P": 3, "N": 261},
         {"T": 1000, "H": 75, "E": 2, "P": 800, "N": 24},
+        {"T": 40, "H": 600, "E": 2, "P": 30, "N": 24},
     ),
     "moe_mlp": ({"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},),
 }
 """Tables that name a few of many rows: who awaits all blocks of them knows, from the last one, all that came before;
-and CTAs that add nothing hear of tables from nobody else. Lists so long that those with rows of their rank lead."""
+and CTAs that add nothing hear of tables from nobody else. Lists so long that those with rows of their rank lead. Two
+flags for each row of blocks."""
 CONSTANTS: dict[str, dict[str, Number]] = {
     "moe_mlp": {"P": 200},
     "grouped_ring_attention": {"group": 1},
@@ -175,14 +181,18 @@ def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[t
             yield overlap, compiled
 
 
-def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[Subject]:
+def subjects(names: Collection[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[Subject]:
     """Every example, or those of these names, with every overlap that it can have."""
-    for path in sorted((ROOT / "examples").rglob("*.pk")):
-        if names and path.stem not in names:
-            continue
-        for overlap, compiled in at_roles_level(path, overlaps):
-            small, larger, *others = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
-            yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger, tuple(others))
+    for path in examples(names):
+        for overlap, _ in at_roles_level(path, overlaps):
+            yield subject_at(path, overlap)
+
+
+def subject_at(path: Path, overlap: str) -> Subject:
+    """An example with an overlap that it can have."""
+    ((_, compiled),) = at_roles_level(path, [overlap])
+    small, larger, *others = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
+    return Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger, tuple(others))
 
 
 def subject_of(name: str, tile: Compiled, compiled: Compiled, sizes: Mapping[str, int]) -> Subject:
@@ -265,36 +275,70 @@ def simulated(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TR
     return ""
 
 
-def main(names: list[str]) -> int:
+@dataclass(frozen=True)
+class Tally:
+    """The breaks of one subject: how many of each operator which layer notices, and what is wrong."""
+
+    name: str
+    by_operator: dict[str, Counter[str]]
+    survivors: tuple[str, ...]
+    accused: str
+    """What is found in the kernel as it is."""
+
+
+def tally(subject: Subject) -> Tally:
+    """Break a subject at every place."""
+    by_operator: dict[str, Counter[str]] = {}
+    survivors: list[str] = []
+    for operator, where, broken in mutants(subject.compiled.kernel):
+        layer = caught(broken, subject)
+        by_operator.setdefault(operator.name, Counter())[layer or "survived"] += 1
+        survivors += [] if layer else [f"{subject.name}: {operator.name}, {where}"]
+    return Tally(subject.name, by_operator, tuple(survivors), caught(subject.compiled.kernel, subject))
+
+
+def examples(names: Collection[str]) -> list[Path]:
+    """All examples, or those of these names."""
+    return [path for path in sorted((ROOT / "examples").rglob("*.pk")) if not names or path.stem in names]
+
+
+def _overlaps(path: Path) -> list[tuple[Path, str]]:
+    return [(path, overlap) for overlap, _ in at_roles_level(path)]
+
+
+def _tally(one: tuple[Path, str]) -> Tally:
+    return tally(subject_at(*one))
+
+
+def main(names: Collection[str], jobs: int) -> int:
     """Print the table; the exit status is 1 if a mutant survives or an unchanged kernel is accused."""
     began = time.perf_counter()
-    by_operator: dict[str, Counter[str]] = {operator.name: Counter() for operator in OPERATORS}
-    survivors: list[str] = []
-    accused: list[str] = []
-    total = 0
-    for subject in subjects(names):
-        code = caught(subject.compiled.kernel, subject)
-        if code:
-            accused.append(f"{subject.name}: {code}")
-        for operator, where, broken in mutants(subject.compiled.kernel):
-            total += 1
-            layer = caught(broken, subject)
-            by_operator[operator.name][layer or "survived"] += 1
-            if not layer:
-                survivors.append(f"{subject.name}: {operator.name}, {where}")
-        print(f"{subject.name} done, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    found: list[Tally] = []
+    with ProcessPoolExecutor(jobs) as pool:
+        several = list(itertools.chain.from_iterable(pool.map(_overlaps, examples(names))))
+        for done in pool.map(_tally, several):
+            made = sum(counts.total() for counts in done.by_operator.values())
+            told = f"{done.name}: {made - len(done.survivors)} of {made}, {time.perf_counter() - began:.0f} s"
+            print(told, *done.survivors, sep="\n- ", file=sys.stderr, flush=True)
+            found.append(done)
     print("| break | mutants | caught | by |\n|---|---|---|---|")
-    for name, counts in by_operator.items():
-        number = sum(counts.values())
+    total = Counter[str]()
+    for operator in OPERATORS:
+        counts = sum((done.by_operator.get(operator.name, Counter()) for done in found), Counter[str]())
+        number, total = counts.total(), total + counts
         layers = ", ".join(f"{layer} {n}" for layer, n in sorted(counts.items()) if layer != "survived")
-        print(f"| {name} | {number} | {number - counts['survived']} | {layers} |")
-    print(f"\n{total} mutants, {total - len(survivors)} caught; {len(accused)} unchanged kernels accused")
-    for line in (*survivors, *accused):
+        print(f"| {operator.name} | {number} | {number - counts['survived']} | {layers} |")
+    accused = [f"{done.name}: {done.accused}" for done in found if done.accused]
+    caught_all = total.total() - total["survived"]
+    print(f"\n{total.total()} mutants, {caught_all} caught; {len(accused)} unchanged kernels accused")
+    for line in (*(line for done in found for line in done.survivors), *accused):
         print(f"- {line}")
-    return 1 if survivors or accused else 0
+    return 1 if total["survived"] or accused else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Breaks derived protocols at every place, and counts what is found.")
     parser.add_argument("names", nargs="*", metavar="KERNEL", help="only these, of tools/mutants.py; all without one")
-    sys.exit(main(parser.parse_args().names))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that break kernels")
+    options = parser.parse_args()
+    sys.exit(main(options.names, options.jobs))

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from pkc.cli.main import main as pkc
@@ -77,13 +78,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def protocols() -> bool:
     """Programs that an author could write: wrong ones found for their reason, right ones accused."""
-    missed = [
-        name for name, wrong in ALL_WRONG.items() if not _is_found(wrong.text, wrong.ranks, wrong.options, wrong.codes)
-    ]
     cases = [(name, ranks) for name, right in ALL_RIGHT.items() for ranks in right.ranks]
-    accused = [
-        f"{name}, {ranks} ranks" for name, ranks in cases if _says(ALL_RIGHT[name].text, ranks, ALL_RIGHT[name].options)
-    ]
+    with ProcessPoolExecutor() as pool:
+        found = zip(ALL_WRONG, pool.map(_is_found, ALL_WRONG), strict=True)
+        missed = [name for name, right in found if not right]
+        said = zip(cases, pool.map(_is_accused, cases), strict=True)
+        accused = [f"{name}, {ranks} ranks" for (name, ranks), wrong in said if wrong]
     print(f"wrong protocols found: {len(ALL_WRONG) - len(missed)} of {len(ALL_WRONG)}")
     print(f"right protocols accused: {len(accused)} of {len(cases)} ({len(ALL_RIGHT)} on several numbers of ranks)")
     for name in (*missed, *accused):
@@ -91,9 +91,15 @@ def protocols() -> bool:
     return not missed and not accused
 
 
-def _is_found(text: str, ranks: int, options: Sequence[str], codes: Sequence[str]) -> bool:
-    found = _says(text, ranks, options)
-    return any(f"[{code}]" in found.split("\n")[0] for code in codes)
+def _is_found(name: str) -> bool:
+    wrong = ALL_WRONG[name]
+    found = _says(wrong.text, wrong.ranks, wrong.options)
+    return any(f"[{code}]" in found.split("\n")[0] for code in wrong.codes)
+
+
+def _is_accused(case: tuple[str, int]) -> bool:
+    name, ranks = case
+    return bool(_says(ALL_RIGHT[name].text, ranks, ALL_RIGHT[name].options))
 
 
 def _says(text: str, ranks: int, options: Sequence[str]) -> str:
@@ -126,43 +132,60 @@ def _last_line(command: Callable[[Sequence[str]], int]) -> tuple[int, str]:
     return status, table.getvalue().splitlines()[-1]
 
 
+@dataclass(frozen=True)
+class _Tally:
+    """The breaks of one subject: of how many operators each was made and caught, and in words what was not."""
+
+    name: str
+    made: Counter[str]
+    survived: tuple[str, ...]
+    same: tuple[str, ...]
+
+    @property
+    def caught(self) -> int:
+        return self.made.total() - len(self.survived)
+
+
 def subjects(names: Sequence[str]) -> bool:
     """Mutants by subject: how many were made, how many caught, and which breaks had nothing to break."""
     whole = True
     total = Counter[str]()
-    for subject in itertools.chain(mutants.subjects(list(names), mutants.OVERLAPS[:1]), _written(names)):
-        made, survived, same = Counter[str](), list[str](), list[str]()
-        for operator, where, broken in mutants.mutants(subject.compiled.kernel, MISTAKES):
-            if not mutants.caught(broken, subject):
-                why = EXPLAINED.get((subject.name, int(where.rpartition(":")[2])))
-                survived += [] if why else [f"{operator.name}, {where}"]
-                same += [f"{operator.name}, {where}: {why}"] if why else []
-                made[operator.name] -= bool(why)
-            made[operator.name] += 1
-        none = [operator.name for operator in MISTAKES if operator.name not in made]
-        without = f"; not applicable: {', '.join(none)}" if none else ""
-        beside = f", {len(same)} that change nothing" if same else ""
-        caught = made.total() - len(survived)
-        print(f"{subject.name}: {caught} of {made.total()} mutants caught{beside}{without}", flush=True)
-        for line in (*survived, *same):
-            print(f"- {line}")
-        whole &= not survived
-        total += Counter(subjects=1, made=made.total(), caught=caught, same=len(same))
+    written = [name for name in WRITTEN if not names or name in names]
+    with ProcessPoolExecutor() as pool:
+        for tally in pool.map(_tally, [*mutants.examples(names), *written]):
+            none = [operator.name for operator in MISTAKES if operator.name not in tally.made]
+            without = f"; not applicable: {', '.join(none)}" if none else ""
+            beside = f", {len(tally.same)} that change nothing" if tally.same else ""
+            print(f"{tally.name}: {tally.caught} of {tally.made.total()} mutants caught{beside}{without}", flush=True)
+            for line in (*tally.survived, *tally.same):
+                print(f"- {line}")
+            whole &= not tally.survived
+            total += Counter(subjects=1, made=tally.made.total(), caught=tally.caught, same=len(tally.same))
     counts = f"{total['caught']} of {total['made']}, of {total['subjects']} subjects"
     print(f"mutants caught: {counts}; {total['same']} change nothing, each for a reason")
     return whole
 
 
-def _written(names: Sequence[str]) -> Iterator[mutants.Subject]:
-    """Kernels whose roles an author wrote, all or those of these names."""
-    for name, text in WRITTEN.items():
-        if names and name not in names:
-            continue
-        program = parse_text(Source("k.pk", text.lstrip("\n")))
-        tile, roles = (compile_program(program, level=level) for level in ("tile", "roles"))
-        used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-        sizes = {dim: size for dim, size in _SIZES.items() if dim in used}
-        yield mutants.subject_of(name, tile, roles, sizes)
+def _tally(subject: Path | str) -> _Tally:
+    """Break an example, at its place, with its default schedule, or a kernel whose roles an author wrote."""
+    found = mutants.subject_at(subject, "") if isinstance(subject, Path) else _written(subject)
+    made, survived, same = Counter[str](), list[str](), list[str]()
+    for operator, where, broken in mutants.mutants(found.compiled.kernel, MISTAKES):
+        if not mutants.caught(broken, found):
+            why = EXPLAINED.get((found.name, int(where.rpartition(":")[2])))
+            survived += [] if why else [f"{operator.name}, {where}"]
+            same += [f"{operator.name}, {where}: {why}"] if why else []
+            made[operator.name] -= bool(why)
+        made[operator.name] += 1
+    return _Tally(found.name, made, tuple(survived), tuple(same))
+
+
+def _written(name: str) -> mutants.Subject:
+    program = parse_text(Source("k.pk", WRITTEN[name].lstrip("\n")))
+    tile, roles = (compile_program(program, level=level) for level in ("tile", "roles"))
+    used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
+    sizes = {dim: size for dim, size in _SIZES.items() if dim in used}
+    return mutants.subject_of(name, tile, roles, sizes)
 
 
 _SIZES = {"M": 50, "N": 40, "K": 36}

@@ -20,7 +20,7 @@ from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
 from pkc.driver.sizes import counts_blocks, goes_on, other_sizes, reduced_alone, settings
 from pkc.frontend.schedule import TILE
-from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.axes import written_axis
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import planned
 from pkc.targets.target import Target
@@ -165,8 +165,7 @@ def _of_scaled(kernel: KernelOp, target: Target) -> Iterator[Mapping[str, str]]:
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
     if len(mmas) != 1 or not is_scaled(mmas[0]) or any(map(planned, kernel.walk())):
         return
-    rows = block_of_axis(mmas[0].result, 0)
-    down = None if rows is None else written_type(rows)
+    down = written_axis(mmas[0].result, 0)
     fixed = kernel.scheduled_number(CONSUMERS) is not None or kernel.roles
     if fixed or down is None or not isinstance(down.of, str):
         return
@@ -208,7 +207,7 @@ def _chain(kernel: KernelOp) -> _Chain | None:
     found = [op for op in loop.walk() if isinstance(op, LoadOp)]
     turning = {op: [index for index in op.indices if number in sources((index,))] for op in found}
     looped = {written_type(index) for indices in turning.values() for index in indices}
-    rows = {None if block is None else written_type(block) for block in (block_of_axis(op.result, 0) for op in mmas)}
+    rows = {written_axis(op.result, 0) for op in mmas}
     if len(looped) != 1 or len(rows) != 1:
         return None
     (across,), (down,) = looped, rows
@@ -230,8 +229,7 @@ def _sums_up(op: Operation, across: BlockType) -> bool:
     if type(op) not in _ACROSS:
         return False
     operand = op.operands[0]
-    block = block_of_axis(operand, tile_type(operand).rank - 1)
-    return block is not None and written_type(block) == across
+    return written_axis(operand, tile_type(operand).rank - 1) == across
 
 
 def _goes_on(op: Operation, loop: scf.ForOp) -> bool:
@@ -293,13 +291,10 @@ def _tile_registers(chain: _Chain, rows: int, looped: int, target: Target) -> fl
     """Registers of a thread for the results of MMAs, and for what is computed from some of them for others."""
     total = 0
     for op in chain.mmas:
-        columns = block_of_axis(op.b, 1)
-        wide = tile_type(op.result).shape[1]
-        if columns is not None and (kind := written_type(columns)) is not None:
-            wide = _resized(chain, kind, rows, looped)
+        kind = written_axis(op.b, 1)
+        wide = tile_type(op.result).shape[1] if kind is None else _resized(chain, kind, rows, looped)
         total += wide * dtype_bytes(tile_type(op.result).element_type)
-        inner = block_of_axis(op.b, 0)
-        if is_dependent(op) and inner is not None and (kind := written_type(inner)) is not None:
+        if is_dependent(op) and (kind := written_axis(op.b, 0)) is not None:
             total += _resized(chain, kind, rows, looped) * dtype_bytes(tile_type(op.a).element_type)
     threads = target.arch.warpgroup * target.arch.warp
     return total * target.mma.rows / threads / target.arch.register_bytes

@@ -32,11 +32,11 @@ def divisors_of(kernels: Iterable[Operation], dims: Mapping[str, int], ranks: in
 def lengths_of(kernels: Iterable[Operation]) -> Lengths:
     """The lengths that `divisors_of` looks at, of kernels at the tile level: before, shifted blocks are tables."""
     rows: dict[tuple[str, str | None, int], None] = {}
-    crossed, staged, begins = set[str](), set[str](), set[tuple[str, int]]()
+    crossed, in_shards, begins = set[str](), set[str](), set[tuple[str, int]]()
     for kernel in kernels:
         assert isinstance(kernel, KernelOp)
-        crossed |= _crossed(kernel)
-        staged |= _staged(kernel)
+        crossed.update(_crossed(kernel))
+        in_shards.update(_in_shards(kernel))
         begins.update(_begins(kernel))
         for kind in (argument.type for argument in kernel.body.block.args):
             if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
@@ -44,51 +44,51 @@ def lengths_of(kernels: Iterable[Operation]) -> Lengths:
             last, shards = kind.dimensions[-1], row_of(kind) if ends_with_shards(kind) else None
             if isinstance(last, str):
                 rows[last, shards, dtype_bytes(kind.element_type)] = None
-    return Lengths(tuple(rows), tuple(sorted(crossed)), tuple(sorted(staged)), tuple(sorted(begins)))
+    return Lengths(tuple(rows), tuple(sorted(crossed)), tuple(sorted(in_shards)), tuple(sorted(begins)))
+
+
+def _accesses(kernel: KernelOp) -> Iterator[LoadOp | StoreOp]:
+    yield from (op for op in kernel.walk() if isinstance(op, LoadOp | StoreOp) and op.indices)
+
+
+def _blocks_of_rows(kernel: KernelOp) -> Iterator[tuple[LoadOp | StoreOp, BlockOp]]:
+    """Accesses, and the blocks of rows that they are to."""
+    for op in _accesses(kernel):
+        if isinstance(block := op.indices[-1].owner, BlockOp):
+            yield op, block
 
 
 def _begins(kernel: KernelOp) -> Iterator[tuple[str, int]]:
     """The sizes from which blocks of rows are counted, as `Lengths.begins` has them."""
-    for op in kernel.walk():
-        if not isinstance(op, LoadOp | StoreOp) or not op.indices:
-            continue
-        block, size = op.indices[-1].owner, dtype_bytes(array_type(op.array).element_type)
-        if not isinstance(block, BlockOp) or block.start is None:
+    for op, block in _blocks_of_rows(kernel):
+        if block.start is None:
             continue
         found = [value.owner for value in sources([block.start])]
         quotients = (constant_of(op.rhs) for op in found if isinstance(op, arith.FloorDivSIOp))
-        most = CHUNK // size * math.prod(by for by in quotients if by)
+        most = CHUNK // dtype_bytes(array_type(op.array).element_type) * math.prod(by for by in quotients if by)
         yield from ((op.dim.data, most) for op in found if isinstance(op, DimOp))
 
 
-def _crossed(kernel: KernelOp) -> set[str]:
+def _crossed(kernel: KernelOp) -> Iterator[str]:
     """The dimensions of which one access follows the shards of several: a box of TMA can only follow one."""
-    found: set[str] = set()
-    for op in kernel.walk():
-        if not isinstance(op, LoadOp | StoreOp):
-            continue
+    for op in _accesses(kernel):
         kind = array_type(op.array)
         blocks = (index.owner for index in op.indices)
         dims = {block_type(block.result).of for block in blocks if isinstance(block, BlockOp) and block.in_shard}
         if isinstance(kind, PGLType) and kind.shard_dim is not None:
             dims.add(kind.dimensions[kind.shard_dim])
         if len(dims) > 1:
-            found.update(dim for dim in dims if isinstance(dim, str))
-    return found
+            yield from (dim for dim in dims if isinstance(dim, str))
 
 
-def _staged(kernel: KernelOp) -> set[str]:
+def _in_shards(kernel: KernelOp) -> Iterator[str]:
     """The dimensions of rows of which blocks in shards are read or written: in shards of other ranks, and of arrays
     that have all of a row."""
-    found: set[str] = set()
-    for op in kernel.walk():
-        if not isinstance(op, LoadOp | StoreOp) or not op.indices:
-            continue
-        block, kind = op.indices[-1].owner, array_type(op.array)
+    for op, block in _blocks_of_rows(kernel):
+        kind = array_type(op.array)
         dim = kind.dimensions[-1]
-        if not isinstance(block, BlockOp) or not block.in_shard or not isinstance(dim, str):
+        if not block.in_shard or not isinstance(dim, str):
             continue
         of_others = isinstance(op, LoadOp) and (block.shard is None or not isinstance(block.shard.owner, RankOp))
         if of_others or not isinstance(kind, PGLType) or not ends_with_shards(kind):
-            found.add(dim)
-    return found
+            yield dim

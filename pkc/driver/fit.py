@@ -21,7 +21,7 @@ from pkc.dialect.types import Dim
 from pkc.driver.candidates import carries_numbers, followed
 from pkc.driver.sizes import counts_blocks, reduced_alone
 from pkc.frontend.schedule import TILE
-from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.axes import written_axis
 from pkc.passes.analysis.budget_errors import RowsNotShared, TooManyRegisters, TooWideMma
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
 from pkc.passes.machine.machine_errors import NotLowered
@@ -197,6 +197,5 @@ def _multiplied(kernel: KernelOp) -> dict[str, int]:
 
 def _dim(tile: SSAValue, axis: int) -> str | None:
     """The run-time dimension that an axis of a tile goes through, if that is known."""
-    block = block_of_axis(tile, axis)
-    kind = written_type(block) if block is not None and isinstance(block.owner, BlockOp) else None
+    kind = written_axis(tile, axis)
     return kind.of if kind is not None and isinstance(kind.of, str) else None

@@ -22,7 +22,7 @@ class Lengths:
     """Dimensions of rows, the name of those of their shards, and the bytes of an element."""
     crossed: tuple[str, ...]
     """Dimensions of which one access follows the shards of several."""
-    staged: tuple[str, ...] = ()
+    in_shards: tuple[str, ...] = ()
     """Dimensions of rows of which blocks in shards are accessed, of other ranks or of arrays that have all of a row: in
     memory these lie in whole rows."""
     begins: tuple[tuple[str, int], ...] = ()
@@ -41,7 +41,7 @@ class Lengths:
                 divisor = math.gcd(length, CHUNK)
                 if divisor * size % CHUNK:
                     found[row] = min(divisor, found.get(row, divisor))
-        for named, most in ((self.staged, CHUNK), (self.crossed, _LONGEST_BLOCK)):
+        for named, most in ((self.in_shards, CHUNK), (self.crossed, _LONGEST_BLOCK)):
             for dim in named:
                 if dim in dims and dims[dim] % ranks == 0:
                     found[every_shard(dim)] = math.gcd(dims[dim] // ranks, most)

@@ -21,7 +21,7 @@ from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import BlockType, Dim
 from pkc.frontend.schedule import TILE
-from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.axes import written_axis
 from pkc.targets.target import Target
 
 
@@ -98,9 +98,9 @@ def _of_accesses(kernel: KernelOp) -> Iterator[tuple[Dim, _Is]]:
 
 def _block(tile: SSAValue, axis: int) -> BlockType | None:
     """What an axis goes through, loops seen through; None if that is not known."""
-    found = block_of_axis(tile, axis)
+    found = written_axis(tile, axis)
     if found is not None:
-        return written_type(found)
+        return found
     if not isinstance(tile, OpResult):
         return None
     if isinstance(tile.op, scf.ForOp):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.blocks import shard_bounds, shard_length, zigzag_halves
@@ -164,6 +165,23 @@ class Array:
         if self.freed:
             shape = f"[{', '.join(map(str, self.shape))}]"
             raise PkcError(FreedArray(NOWHERE, f"array of {self.dtype}{shape}"))
+
+
+def problem_of(dtype: str, shape: tuple[object, ...], layout: str, shard: int | None) -> str:
+    """Why there is no such array; empty if there is."""
+    if dtype not in ELEMENTS:
+        return f"`{dtype}` is none of {', '.join(ELEMENTS)}"
+    if not all(isinstance(extent, numbers.Integral) for extent in shape):
+        return f"shape {list(shape)} is not made of integers"
+    if not shape or min(cast("tuple[int, ...]", shape)) < 1:
+        return f"shape {list(shape)} has no elements"
+    if layout not in get_args(ArrayLayout):
+        return f"layout `{layout}` is none of {', '.join(get_args(ArrayLayout))}"
+    if (shard is not None) != (layout == "shard"):
+        return "layout `shard`, and no other, needs the dimension that `shard` says"
+    if shard is not None and not 0 <= shard < len(shape):
+        return f"there is no dimension {shard} of {len(shape)}"
+    return ""
 
 
 def memory_shape(shape: tuple[int, ...], shard: int | None, ranks: int) -> tuple[int, ...]:

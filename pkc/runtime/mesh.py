@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast, get_args
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -18,9 +17,9 @@ from pkc.dialect.words import LANES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
 from pkc.runtime.alarm import Alarm
-from pkc.runtime.arrays import Array, ArrayLayout, Kind
+from pkc.runtime.arrays import Array, ArrayLayout, Kind, problem_of
 from pkc.runtime.driver import NOT_READY, Driver, load
-from pkc.runtime.element import ELEMENTS, element_name
+from pkc.runtime.element import element_name
 from pkc.runtime.errors import (
     ClosedMesh,
     Hang,
@@ -141,7 +140,7 @@ class Mesh:
         """
         self.check()
         name, extents = element_name(dtype), tuple(shape)
-        problem = _problem(name, extents, layout, shard)
+        problem = problem_of(name, extents, layout, shard)
         if zigzag and shard is None and not problem:
             problem = "`zigzag` is an order of shards: it needs layout `shard`"
         if problem:
@@ -368,23 +367,6 @@ class Mesh:
         if status and int(status) != NOT_READY:
             self.driver.fail("cuEventQuery", status)
         return not status
-
-
-def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | None) -> str:
-    """Why there is no such array; empty if there is."""
-    if dtype not in ELEMENTS:
-        return f"`{dtype}` is none of {', '.join(ELEMENTS)}"
-    if not all(isinstance(extent, numbers.Integral) for extent in shape):
-        return f"shape {list(shape)} is not made of integers"
-    if not shape or min(cast("tuple[int, ...]", shape)) < 1:
-        return f"shape {list(shape)} has no elements"
-    if layout not in get_args(ArrayLayout):
-        return f"layout `{layout}` is none of {', '.join(get_args(ArrayLayout))}"
-    if (shard is not None) != (layout == "shard"):
-        return "layout `shard`, and no other, needs the dimension that `shard` says"
-    if shard is not None and not 0 <= shard < len(shape):
-        return f"there is no dimension {shard} of {len(shape)}"
-    return ""
 
 
 def _check_device(rank: int, device: int, count: int) -> None:

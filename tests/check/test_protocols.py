@@ -84,6 +84,7 @@ _ONCE = {
     ("three additions to each block", 2),
     ("a semaphore of a communicator", 2),
     ("a semaphore of a consumer", 2),
+    ("slots that double, of which the first is its own (Bruck)", 2),
 }
 
 

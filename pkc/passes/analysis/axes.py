@@ -8,6 +8,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
+from pkc.dialect.coordinates import written_type
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, PositionsOp, RepeatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
@@ -38,6 +39,12 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
     shape = tile_type(tile).shape
     alike = (value for value in op.operands if isinstance(value.type, TileType) and value.type.shape == shape)
     return next((found for value in alike if (found := block_of_axis(value, axis)) is not None), None)
+
+
+def written_axis(tile: SSAValue, axis: int) -> BlockType | None:
+    """The dimension and the size of the blocks that an axis goes through, as the program says them."""
+    block = block_of_axis(tile, axis)
+    return None if block is None else written_type(block)
 
 
 def _blocks(indices: Sequence[SSAValue]) -> list[SSAValue]:
