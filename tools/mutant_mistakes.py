@@ -24,7 +24,6 @@ from pkc.passes.build import before, constant
 from pkc.passes.roles.remote_accesses import array_name
 from tools.mutant_changes import kernel_around, orders
 from tools.mutant_operators import Operator
-from tools.mutant_stages import decides
 
 _WIDTH = 2**31
 
@@ -41,8 +40,7 @@ def has_several(op: Operation) -> bool:
     assert isinstance(op, counters.WaitOp)
     kind = op.signal.type
     return (
-        decides(op)
-        and bool(op.indices)
+        bool(op.indices)
         and isinstance(kind, SignalType)
         and kind.dimensions[-1] != 1
         and constant_of(op.indices[-1]) is None
@@ -113,7 +111,7 @@ def is_awaited_here_alone(op: Operation) -> bool:
     roles of a CTA have because tiles go from one to the other."""
     assert isinstance(op, counters.WaitOp)
     if WRITTEN not in kernel_around(op).attributes:
-        return decides(op)
+        return True
     others = (use.operation for use in op.signal.uses if isinstance(use.operation, counters.WaitOp))
     twice = any(role_around(other) is not role_around(op) for other in others)
     return is_needed(op) and not array_name(op.signal).startswith("joined") and not twice

@@ -31,8 +31,8 @@ class Operator:
 
 
 OPERATORS = (
-    Operator("wait dropped", (counters.WaitOp,), changes.drop, stages.decides),
-    Operator("wait for one less", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, -1), stages.decides),
+    Operator("wait dropped", (counters.WaitOp,), changes.drop),
+    Operator("wait for one less", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, -1)),
     Operator("wait for one more", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, 1)),
     Operator("signal dropped", (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp), changes.drop),
     Operator(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import takewhile
 
 from xdsl.dialects import scf
@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, by_table, roles
 from pkc.dialect.counters import SignalOp, WaitOp
+from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import mma_operand_stage
@@ -167,17 +168,34 @@ def is_told_by_another(op: Operation) -> bool:
     return bool(telling) and not touched and all(_passes_on(task.body.block, telling) for task in innermost)
 
 
-def decides(op: Operation) -> bool:
-    """Whether a wait decides about more than time: the one in front of tasks which wait for the same counters
-    themselves, each in its list, does not (`pk-begin-together`)."""
-    assert isinstance(op, WaitOp)
-    behind = [op, *takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(op))][-1]
-    if isinstance(behind, TasksOp):
-        return True
-    while behind is not None and not isinstance(behind, TasksOp):
-        behind = behind.next_op
-    around = map(enclosing_tasks, _on(op.signal, WaitOp))
-    return not any(len(tasks) > 1 and tasks[-1] is behind for tasks in around)
+def about_time(kernel: Operation) -> set[Operation]:
+    """All that is there for waits that decide about time alone, in which a break changes no result: those in front of
+    tasks which wait for the same counters themselves, each in its list (`pk-begin-together`), with the fences behind
+    them and what is computed for them."""
+    found: set[Operation] = set()
+    for wait in kernel.walk():
+        if not isinstance(wait, WaitOp) or _decides(wait):
+            continue
+        around = takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(wait))
+        found |= {wait, *around, *takewhile(lambda op: isinstance(op, FenceOp), _behind(wait))}
+    for op in reversed(list(kernel.walk())) if found else ():
+        uses = [use.operation for result in op.results for use in result.uses]
+        if uses and found.issuperset(uses):
+            found |= {*op.walk()}
+    return found
+
+
+def _decides(wait: WaitOp) -> bool:
+    first = [wait, *takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(wait))][-1]
+    tasks = next((op for op in (first, *_behind(first)) if isinstance(op, TasksOp)), None)
+    around = map(enclosing_tasks, _on(wait.signal, WaitOp))
+    return tasks is first or not any(len(outer) > 1 and outer[-1] is tasks for outer in around)
+
+
+def _behind(op: Operation) -> Iterator[Operation]:
+    while op.next_op is not None:
+        op = op.next_op
+        yield op
 
 
 _ARRAYS = (

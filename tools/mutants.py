@@ -38,6 +38,7 @@ from pkc.passes.verify import findings
 from pkc.sim.small import small_dims
 from tools.mutant_changes import RANKS
 from tools.mutant_operators import OPERATORS, Operator
+from tools.mutant_stages import about_time
 
 ROOT = Path(__file__).parents[1]
 MATRICES = {"M": 400, "N": 269, "K": 75}
@@ -83,7 +84,10 @@ OTHERS = {
         {"T": 1000, "H": 75, "E": 2, "P": 800, "N": 24},
         {"T": 40, "H": 600, "E": 2, "P": 30, "N": 24},
     ),
-    "moe_mlp": ({"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},),
+    "moe_mlp": (
+        {"S": 1000, "H": 75, "R": 3, "E": 1, "K": 2, "T": 40, "N": 140},
+        {"S": 60, "H": 600, "R": 400, "E": 2, "K": 2, "T": 40, "N": 24},
+    ),
 }
 """Tables that name a few of many rows: who awaits all blocks of them knows, from the last one, all that came before;
 and CTAs that add nothing hear of tables from nobody else. Lists so long that those with rows of their rank lead. Two
@@ -222,9 +226,10 @@ def _meanings(path: Path, overlap: str) -> tuple[Baseline, ...]:
 
 def mutants(kernel: KernelOp, operators: Iterable[Operator] = OPERATORS) -> Iterator[tuple[Operator, str, KernelOp]]:
     """Each break of a kernel: the operator, where, the broken kernel."""
-    count = sum(1 for _ in kernel.walk())
+    spared = about_time(kernel)
+    positions = [position for position, op in enumerate(kernel.walk()) if op not in spared]
     for operator in operators:
-        for position in range(count):
+        for position in positions:
             module = kernel.parent_op()
             assert module is not None
             original = _at(kernel, position)

@@ -17,6 +17,7 @@ from pkc.dialect.types import SignalType
 from pkc.location import span_of
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.signal_counts import counted
+from pkc.sim.draw import tables_given_to
 from pkc.sim.program import Program
 
 
@@ -57,7 +58,10 @@ def followed(kernel: KernelOp, static: Static, instance: str) -> Iterator[Ground
     if static.undecided or not static.warp_roles:
         return
     word, orders = (Word.Sampled, "1 order") if static.lowered else (Word.Checked, "every order")
-    drawn = f" with {_names(static.drawn)} as drawn" if static.drawn else ""
+    given = tables_given_to(kernel)
+    parts = {"given": [name for name in static.drawn if name in given]}
+    parts["drawn"] = [name for name in static.drawn if name not in given]
+    drawn = "".join(f" with {_names(names)} as {how}" for how, names in parts.items() if names)
     about = ["tasks and cycles of waits", *_counters(kernel), *_counts(kernel, shown=False, but=static.partial)]
     yield Ground(word, f"in {orders} on {instance}{drawn}", about)
 

@@ -29,15 +29,13 @@ from pkc.check.resources import resources
 from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse, wide_trials
 from pkc.check.static import Static, check_statically, waits_for_later_tasks
 from pkc.check.unwritten import Unwritten, unwritten
-from pkc.cli import errors
+from pkc.cli.check_request import Request
 from pkc.cli.program import Chosen
-from pkc.cli.settings import assignments
-from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.attributes import Role
+from pkc.diagnostics import Diagnostic, PkcError, listing
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
-from pkc.location import NOWHERE
-from pkc.sim.draw import given_to, say_given
+from pkc.sim.draw import given_to, say_given, tables_given_to
+from pkc.sim.inputs import dims_of
 from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import small_dims
@@ -47,24 +45,6 @@ _OTHER_RANKS = (3, 4, 5, 1)
 
 _AT_A_GLANCE = 5
 """As many orders are tried on each of them, one of each kind."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be checked, in how many seeded and at most how many explored orders, with which roles delayed."""
-
-    chosen: Chosen
-    seeds: int
-    exhaustive: int
-    delays: tuple[Delay, ...]
-    target: str
-    other_ranks: bool = False
-    """Whether other numbers of ranks are looked at too, as none was asked for."""
-
-
-def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
-    """What `--delay` asks for. Raises `PkcError`."""
-    return tuple(_delay(text, ranks) for text in texts)
 
 
 def levels_of(chosen: Chosen, target: str) -> tuple[Compiled, Compiled]:
@@ -96,15 +76,22 @@ def _roles_of(chosen: Chosen, target: str) -> Compiled:
 def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     """Check statically, then simulate both levels; print what was checked and found. True if nothing was found."""
     ranks, settings = request.chosen.ranks, request.chosen.settings(tile.kernel)
+    tables = request.given(tile.kernel)
     for level in (tile, roles):
-        say_given(level.kernel, settings.scalars)
+        say_given(level.kernel, settings.scalars, tables)
     small = small_dims(tile.kernel, ranks)
-    dims = resolve_dims(tile.kernel, small | settings.dims, settings.scalars, ranks)
+    sizes = {dim: size for dim, size in small.items() if dim not in dims_of(tile.kernel, tables, ranks)}
+    dims = resolve_dims(tile.kernel, sizes | settings.dims, settings.scalars | tables, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
     checked = _Checked(tile, roles, request, dims, list(proved(roles.kernel)))
+    if tables:
+        names = listing(tables)
+        click.echo(f"{names} as given: no other sizes, numbers of ranks or small instances are looked at")
     if not _check(checked):
         return False
+    if tables:
+        return _conclude(checked)
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
     once = replace(few, seeds=1)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
@@ -131,6 +118,11 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
         checked.grounds.append(simulated(roles.kernel, Word.Sampled, "1 order", f"{len(brief)} sizes more"))
     if request.other_ranks and tile.kernel.roles and not all(_on_ranks(checked, few, count) for count in _OTHER_RANKS):
         return False
+    return _conclude(checked)
+
+
+def _conclude(checked: _Checked) -> bool:
+    """Say what was proved, checked and sampled."""
     for ground in sorted(checked.grounds, key=lambda ground: list(Word).index(ground.word)):
         click.echo(str(ground))
     return True
@@ -139,7 +131,8 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
 def _check(checked: _Checked) -> bool:
     """Check an instance in all layers. True if nothing was found."""
     static = _follow(checked)
-    if static is None or (checked.request.exhaustive and not _explore(checked)):
+    small = checked.request.exhaustive and not checked.request.tables
+    if static is None or (small and not _explore(checked)):
         return False
     return _simulate(checked, static.spread)
 
@@ -217,7 +210,7 @@ def _later_tasks(checked: _Checked) -> list[Diagnostic]:
     if not checked.tile.kernel.roles:
         return []
     written = checked.request.chosen.compile("written", checked.request.target, warn=False)
-    say_given(written.kernel, given_to(checked.tile.kernel))
+    say_given(written.kernel, given_to(checked.tile.kernel), tables_given_to(checked.tile.kernel))
     return waits_for_later_tasks(written.kernel, ranks=checked.ranks, dims=checked.dims)
 
 
@@ -379,15 +372,3 @@ def _explored(exploration: Exploration, most: int) -> str:
     tried = f"{runs} runs with 1 and 2 CTAs for each role, of {steps} steps"
     bound = f"{most} runs or {most * STEPS} steps for each number of CTAs"
     return f"not every order on {where}: {tried}; the bound is {bound}"
-
-
-def _delay(text: str, ranks: int) -> Delay:
-    example = "rank=1,role=storer"
-    given = assignments("--delay", (text,), example=example, split=True)
-    rank, role = given.pop("rank", None), given.pop("role", None)
-    if given or (rank is not None and not (rank.isascii() and rank.isdecimal() and int(rank) < ranks)):
-        raise PkcError(errors.BadDelay(NOWHERE, text, f"a rank is a number from 0 to {ranks - 1}"))
-    known = [str(role) for role in Role]
-    if role is not None and role not in known:
-        raise PkcError(errors.BadDelay(NOWHERE, text, f"the roles are {', '.join(known)}"))
-    return Delay(None if rank is None else int(rank), role)

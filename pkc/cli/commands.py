@@ -145,25 +145,35 @@ def run(
     help="Try all orders of a small instance, in at most so many runs.",
 )
 @click.option("--delay", metavar="K=V,...", multiple=True, help="Let a rank, a role or both come last: rank=1,role=...")
+@click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read a table instead of drawing it.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU whose grid and budgets are checked.")
-def check(asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], target: str) -> None:
+def check(
+    asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], inputs: tuple[str, ...], target: str
+) -> None:
     """Check the protocol that pkc derives for FILE: statically, and against the semantics of the program.
 
     The roles level is simulated in every order that makes a difference on a small instance, and in many orders on the
     given one, with stragglers; launched several times in a row without synchronisation and with other inputs each time.
     Every output must be the tile level's, to the bit. Sizes that --set does not give are small ones.
 
+    Arrays of integers, such as counts and tables of rows, are drawn. Where a caller promises more of them than that
+    they are in range, --in gives such ones, as to `pkc run`; then nothing but this instance is checked.
+
     \b
     Example:
       pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
     """
-    from pkc.cli.check import Request, delays_of, execute, levels_of
+    from pkc.cli.check import execute, levels_of
+    from pkc.cli.check_request import Request, delays_of
     from pkc.cli.program import choose
+    from pkc.cli.settings import assignments
 
+    tables = assignments("--in", inputs, example="rows=rows.npy")
     chosen = choose(asked)
     tile, roles = levels_of(chosen, target)
     given = click.get_current_context().get_parameter_source("ranks") is not click.core.ParameterSource.DEFAULT
-    request = Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks), target, other_ranks=not given)
+    delays = delays_of(delay, asked.ranks)
+    request = Request(chosen, seeds, exhaustive, delays, target, other_ranks=not given, tables=tables)
     if not execute(tile, roles, request):
         raise SystemExit(1)
 

@@ -86,6 +86,16 @@ class UnknownArray(Diagnostic):
     hint: str
 
 
+class NoTable(Diagnostic):
+    """Raised when `--in` of `pkc check` gives an array of floats: what these are decides about no order."""
+
+    code = "PK925"
+    title = "`--in` of `pkc check` takes arrays of integers; `{name}` has {element}"
+    help = "arrays of floats are drawn; `pkc run --in {name}=FILE.npy` takes them from files"
+    name: str
+    element: str
+
+
 class InputUnreadable(Diagnostic):
     """Raised when the file of an input cannot be read as an array."""
 

@@ -38,8 +38,8 @@ class Machine(Protocol):
         """Raise `PkcError` if `op` asks for the shard of a rank that does not exist."""
         ...
 
-    def check_bound(self, op: coordinates.BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
-        """Raise `PkcError` if a list begins or ends outside of its dimension, where an array says so."""
+    def refuse_bound(self, op: coordinates.BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
+        """Raise `PkcError`: a list begins or ends outside of its dimension, as an array says."""
         ...
 
 
@@ -62,7 +62,7 @@ class Sizes:
     def check_shard(self, op: Operation, rank: int) -> None:
         assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
 
-    def check_bound(self, op: coordinates.BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
+    def refuse_bound(self, op: coordinates.BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
         """Sizes are asked for before anything runs, and by what has no data."""
 
 
@@ -157,10 +157,12 @@ def _count(op: coordinates.BlockCountOp, machine: Machine) -> Callable[..., int]
     if not listed:
         return lambda *operands: blocks.count(*bounds(operands), size)
 
+    looked_at = [(number, operand is op.stop) for number, operand in enumerate(op.operands) if operand in listed]
+
     def checked(rank: int, *operands: int) -> int:
-        for operand, bound in zip(op.operands, operands, strict=True):
-            if operand in listed:
-                machine.check_bound(op, rank, bound, ends=operand is op.stop)
+        for number, ends in looked_at:
+            if not 0 <= operands[number] <= n:
+                machine.refuse_bound(op, rank, operands[number], ends=ends)
         return blocks.count(*bounds(operands), size)
 
     return checked

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, f64, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+    f64,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
 
 from pkc.dialect import access, arrays, by_table, coordinates, elementwise, tile
 from pkc.dialect.numeric import Values, numpy_dtype
@@ -24,7 +34,9 @@ from pkc.sim.program import Program, find_kernel
 from pkc.sim.uses import Range, common, taken_off, uses_of_array, uses_of_index
 
 GIVEN = "given"
-"""On a kernel: the numbers that a caller says, in place of those that are drawn."""
+"""On a kernel: the numbers and tables that a caller says, in place of those that are drawn."""
+
+_NUMBERS = (IntegerAttr, FloatAttr)
 
 _ABSENT = 1 / 8
 """The share of the entries of a table of rows that name no row."""
@@ -75,12 +87,19 @@ def draw_inputs(
             ranks = name in called.arrays and has_leading_ranks(called.arrays[name])
             values = spread_out(np.atleast_1d(drawn[name]), cases, name=name, seed=seed, on_ranks=ranks)
             drawn[name] = values if name in called.arrays else int(values[0])
-    return drawn | {name: number for name, number in given_to(called.kernel).items() if name in wanted}
+    told = given_to(called.kernel) | tables_given_to(called.kernel)
+    return drawn | {name: content for name, content in told.items() if name in wanted}
 
 
-def say_given(kernel: KernelOp, numbers: Mapping[str, int | float]) -> None:
-    """Let a kernel have these numbers of its caller in all launches."""
-    made = {name: IntegerAttr(n, i64) if isinstance(n, int) else FloatAttr(n, f64) for name, n in numbers.items()}
+def say_given(kernel: KernelOp, numbers: Mapping[str, int | float], tables: Mapping[str, Values] | None = None) -> None:
+    """Let a kernel have these numbers and arrays of integers of its caller in all launches, whose sizes are those of
+    these arrays."""
+    made: dict[str, Attribute] = {
+        name: IntegerAttr(n, i64) if isinstance(n, int) else FloatAttr(n, f64) for name, n in numbers.items()
+    }
+    for name, table in (tables or {}).items():
+        kind = TensorType(IntegerType(8 * table.itemsize), table.shape)
+        made[name] = DenseIntOrFPElementsAttr.from_list(kind, table.ravel().tolist())
     kernel.attributes[GIVEN] = DictionaryAttr(made)
 
 
@@ -89,7 +108,21 @@ def given_to(kernel: KernelOp) -> dict[str, int | float]:
     found = kernel.attributes.get(GIVEN)
     if not isinstance(found, DictionaryAttr):
         return {}
-    return {name: n.value.data for name, n in found.data.items() if isinstance(n, IntegerAttr | FloatAttr)}
+    return {name: n.value.data for name, n in found.data.items() if isinstance(n, _NUMBERS)}
+
+
+def tables_given_to(kernel: KernelOp) -> dict[str, Values]:
+    """The arrays that a caller says."""
+    found = kernel.attributes.get(GIVEN)
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {name: _content(given) for name, given in found.data.items() if not isinstance(given, _NUMBERS)}
+
+
+def _content(given: Attribute) -> Values:
+    assert isinstance(given, DenseIntOrFPElementsAttr)
+    kind = cast("TensorType[IntegerType]", given.type)
+    return np.array(given.get_values(), numpy_dtype(kind.element_type)).reshape(kind.get_shape())
 
 
 def seeds_for(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int]) -> int:

@@ -106,6 +106,11 @@ def _check_setting(program: Program, name: str, size: object) -> None:
         raise PkcError(errors.BadDimension(program.span_of_dim(name), name, repr(size)))
 
 
+def dims_of(kernel: KernelOp, inputs: Inputs, ranks: int) -> dict[str, int]:
+    """The run-time dimensions of the arrays that are passed. Raises `PkcError`."""
+    return {dim: size for dim, size, _ in _sizes_of_inputs(Program(kernel), inputs, ranks)}
+
+
 def _sizes_of_inputs(program: Program, inputs: Inputs, ranks: int) -> Iterator[tuple[str, int, str]]:
     """Each run-time dimension that a passed array has, with its size and the array's name."""
     for name, value in inputs.items():

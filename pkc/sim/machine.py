@@ -146,11 +146,10 @@ class Machine:
         if not 0 <= rank < self.ranks:
             raise PkcError(errors.NoSuchShard(span_of(op.location), rank, self.ranks - 1))
 
-    def check_bound(self, op: BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
+    def refuse_bound(self, op: BlockCountOp, rank: int, bound: int, *, ends: bool) -> None:
         """Refuse a list that an array bounds outside of its dimension."""
         size, does = self.size(op.block.of), ENDS if ends else BEGINS
-        if not 0 <= bound <= size:
-            raise PkcError(BoundOutOfRange(span_of(op.location), does, bound, str(op.block.of), size, rank))
+        raise PkcError(BoundOutOfRange(span_of(op.location), does, bound, str(op.block.of), size, rank))
 
     def pause(self) -> None:
         """Let others run, if the ranks are interleaved."""

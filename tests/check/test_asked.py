@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pkc.cli.main import main
@@ -93,3 +94,31 @@ def test_right_ones_are_right_on_those_too(tmp_path: Path, capsys: pytest.Captur
     assert checked(ALL_RIGHT["a semaphore of a communicator"].text, tmp_path) == 0
     out = capsys.readouterr().out
     assert all(f"5 orders on {asked}, " in out for asked in ("3 ranks", "4 ranks", "5 ranks", "1 rank"))
+
+
+_PLACED = """
+kernel k(X: f32[E, P, 64], first: i32[E], count: i32[E], Y: f32[R, 64]):
+    with role(communicator):
+        for e in tasks(E):
+            for p in range(count[e]):
+                Y[first[e] + p, :] = X[e, p, :]
+"""
+
+
+@pytest.mark.parametrize(("second", "code"), [(3, ""), (2, "PK733")])
+def test_tables_that_are_given(second: int, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A caller promises that rows of lists do not overlap: drawn ones do, or lie outside."""
+    sizes = ("--ranks", "2", "--set", "P=4,R=8")
+    assert checked(_PLACED, tmp_path, *sizes) == 1
+    assert "PK706" in capsys.readouterr().err
+    for name, lists in (("first", [[0, second, 4], [1, 1, 5]]), ("count", [[3, 1, 2], [0, 4, 2]])):
+        np.save(tmp_path / f"{name}.npy", np.array(lists, np.int32))
+    files = [word for name in ("first", "count") for word in ("--in", f"{name}={tmp_path / name}.npy")]
+    assert checked(_PLACED, tmp_path, *sizes, *files) == bool(code)
+    said = capsys.readouterr()
+    assert "`first`, `count` as given: no other sizes" in said.out
+    if code:
+        assert f"error[{code}]: `Y` is stored at [{second}, 0] of rank 0" in said.err
+        assert "E = 3, P = 4, R = 8" in said.err
+    else:
+        assert "on 2 ranks, E = 3, P = 4, R = 8 with `count` as given: tasks" in said.out

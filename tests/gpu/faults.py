@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,10 @@ FAULTS = ("late", "kernel", "shape", "engines", "unasked", "failed", "killed")
 """What the last rank does: nothing; another kernel; another size; nothing, where copy engines wait as well; nothing,
 and no process calls pkc; its launch fails; it is killed."""
 
-say = partial(print, flush=True)
+
+def say(*lines: str) -> None:
+    """Print lines at once: other processes print, too."""
+    print("\n    ".join(lines) + "\n", end="", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -183,7 +185,7 @@ def _raises(kernels: _Kernels, fault: str) -> bool:
         taken = time.monotonic() - began
         lines = [line.strip() for line in str(error).splitlines()]
         notes = [line for line in lines if "rank " in line]
-        say(f"{fault}: rank {kernels.rank}: after {taken:.2f} s", *notes, sep="\n    ")
+        say(f"{fault}: rank {kernels.rank}: after {taken:.2f} s", *notes)
         closing = time.monotonic()
         mesh.close()
         say(f"    closed in {time.monotonic() - closing:.2f} s")
