@@ -168,7 +168,7 @@ class LoadedKernel:
         kind = what, *[self.mesh.heap.trims_before(bound.heap[name]) for name in self._far]
         if kind in self._agreed:
             return None
-        place = f", {self.mesh.used >> 10} KiB in use before" if allocates else ""
+        place = f", {self.mesh.used >> 10} KiB of the heap in use" if allocates else ""
         group.agree(f"launches {self.artifact.name} ({self._digest}) with {what}{place}")
         return kind
 

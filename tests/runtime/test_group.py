@@ -293,7 +293,7 @@ def _launch(rank: int) -> Any:
 def test_launches_are_agreed_on_when_they_are_new() -> None:
     for told, launches, text in in_processes(_launch, 2):
         assert told[:4] == [
-            "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0, 2 KiB in use before",
+            "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0, 2 KiB of the heap in use",
             "has zeroed memory for counters",
             "enlarges the symmetric heap by 64 MiB",
             "launches copy (5ace2a28) with M=8, K=8, `C` at 0x400",
@@ -302,7 +302,7 @@ def test_launches_are_agreed_on_when_they_are_new() -> None:
         expected = """\
 error[PK835]: rank 0 and rank 1 do different things
   = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x1000800; \
-rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000800, 5 KiB in use before
+rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000800, 5 KiB of the heap in use
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
         assert text == expected
 
@@ -325,8 +325,8 @@ def test_counters_at_different_places() -> None:
     """Signals to counters that are elsewhere would be lost."""
     for launches, text in in_processes(_apart, 2):
         assert not launches
-        assert "`C` at 0x0, 1 KiB in use before; rank 1" in text
-        assert text.split("\n")[1].endswith("`C` at 0x0, 2 KiB in use before")
+        assert "`C` at 0x0, 1 KiB of the heap in use; rank 1" in text
+        assert text.split("\n")[1].endswith("`C` at 0x0, 2 KiB of the heap in use")
 
 
 def _grown_again(rank: int) -> Any:
