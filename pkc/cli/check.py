@@ -79,9 +79,8 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     tables = request.given(tile.kernel)
     for level in (tile, roles):
         say_given(level.kernel, settings.scalars, tables)
-    small = small_dims(tile.kernel, ranks)
-    sizes = {dim: size for dim, size in small.items() if dim not in dims_of(tile.kernel, tables, ranks)}
-    dims = resolve_dims(tile.kernel, sizes | settings.dims, settings.scalars | tables, ranks)
+    small = small_dims(tile.kernel, ranks) | dims_of(tile.kernel, tables, ranks)
+    dims = resolve_dims(tile.kernel, small | settings.dims, settings.scalars | tables, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
     checked = _Checked(tile, roles, request, dims, list(proved(roles.kernel)))

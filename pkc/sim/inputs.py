@@ -107,8 +107,11 @@ def _check_setting(program: Program, name: str, size: object) -> None:
 
 
 def dims_of(kernel: KernelOp, inputs: Inputs, ranks: int) -> dict[str, int]:
-    """The run-time dimensions of the arrays that are passed. Raises `PkcError`."""
-    return {dim: size for dim, size, _ in _sizes_of_inputs(Program(kernel), inputs, ranks)}
+    """The run-time dimensions of arrays that are passed, of which none is written alone. Raises `PkcError`."""
+    program = Program(kernel)
+    for name in inputs:
+        _check_takes_data(program, name)
+    return {dim: size for dim, size, _ in _sizes_of_inputs(program, inputs, ranks)}
 
 
 def _sizes_of_inputs(program: Program, inputs: Inputs, ranks: int) -> Iterator[tuple[str, int, str]]:

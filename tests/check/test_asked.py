@@ -122,3 +122,10 @@ def test_tables_that_are_given(second: int, code: str, tmp_path: Path, capsys: p
         assert "E = 3, P = 4, R = 8" in said.err
     else:
         assert "on 2 ranks, E = 3, P = 4, R = 8 with `count` as given: tasks" in said.out
+
+
+def test_a_table_that_is_only_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "count.npy", np.zeros((2, 3), np.int32))
+    text = "kernel k(X: i32[E], count: i32[E]):\n    for e in tasks(blocks(E, 4)):\n        count[e] = X[e]\n"
+    assert checked(text, tmp_path, "--in", f"count={tmp_path / 'count.npy'}") == 1
+    assert "error[PK605]" in capsys.readouterr().err
