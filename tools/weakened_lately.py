@@ -108,7 +108,7 @@ LATELY = (
     Mistake(
         "numbers that a caller gives to a check are drawn",
         "cli/check.py",
-        "        say_given(level.kernel, settings.scalars)",
+        "        say_given(level.kernel, settings.scalars, tables)",
         "        pass",
         "check/test_asked.py",
     ),
