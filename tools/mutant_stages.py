@@ -176,8 +176,7 @@ def about_time(kernel: Operation) -> set[Operation]:
     for wait in kernel.walk():
         if not isinstance(wait, WaitOp) or _decides(wait):
             continue
-        around = takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(wait))
-        found |= {wait, *around, *takewhile(lambda op: isinstance(op, FenceOp), _behind(wait))}
+        found |= {*_within_role(wait), *takewhile(lambda op: isinstance(op, FenceOp), _behind(wait))}
     for op in reversed(list(kernel.walk())) if found else ():
         uses = [use.operation for result in op.results for use in result.uses]
         if uses and found.issuperset(uses):
@@ -186,10 +185,15 @@ def about_time(kernel: Operation) -> set[Operation]:
 
 
 def _decides(wait: WaitOp) -> bool:
-    first = [wait, *takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(wait))][-1]
+    *_, first = _within_role(wait)
     tasks = next((op for op in (first, *_behind(first)) if isinstance(op, TasksOp)), None)
     around = map(enclosing_tasks, _on(wait.signal, WaitOp))
     return tasks is first or not any(len(outer) > 1 and outer[-1] is tasks for outer in around)
+
+
+def _within_role(op: Operation) -> list[Operation]:
+    """An operation and those around it, innermost first, up to its role."""
+    return [op, *takewhile(lambda parent: not isinstance(parent, RoleOp), ancestors(op))]
 
 
 def _behind(op: Operation) -> Iterator[Operation]:

@@ -188,13 +188,17 @@ def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[t
 def subjects(names: Collection[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[Subject]:
     """Every example, or those of these names, with every overlap that it can have."""
     for path in examples(names):
-        for overlap, _ in at_roles_level(path, overlaps):
-            yield subject_at(path, overlap)
+        for overlap, compiled in at_roles_level(path, overlaps):
+            yield _subject(path, overlap, compiled)
 
 
 def subject_at(path: Path, overlap: str) -> Subject:
     """An example with an overlap that it can have."""
     ((_, compiled),) = at_roles_level(path, [overlap])
+    return _subject(path, overlap, compiled)
+
+
+def _subject(path: Path, overlap: str, compiled: Compiled) -> Subject:
     small, larger, *others = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
     return Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger, tuple(others))
 

@@ -105,18 +105,17 @@ def say_given(kernel: KernelOp, numbers: Mapping[str, int | float], tables: Mapp
 
 def given_to(kernel: KernelOp) -> dict[str, int | float]:
     """The numbers that a caller says."""
-    found = kernel.attributes.get(GIVEN)
-    if not isinstance(found, DictionaryAttr):
-        return {}
-    return {name: n.value.data for name, n in found.data.items() if isinstance(n, _NUMBERS)}
+    return {name: n.value.data for name, n in _given(kernel).items() if isinstance(n, _NUMBERS)}
 
 
 def tables_given_to(kernel: KernelOp) -> dict[str, Values]:
     """The arrays that a caller says."""
+    return {name: _content(given) for name, given in _given(kernel).items() if not isinstance(given, _NUMBERS)}
+
+
+def _given(kernel: KernelOp) -> Mapping[str, Attribute]:
     found = kernel.attributes.get(GIVEN)
-    if not isinstance(found, DictionaryAttr):
-        return {}
-    return {name: _content(given) for name, given in found.data.items() if not isinstance(given, _NUMBERS)}
+    return found.data if isinstance(found, DictionaryAttr) else {}
 
 
 def _content(given: Attribute) -> Values:
