@@ -19,12 +19,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-
-from xdsl.ir import Operation
 
 from pkc.check.counterexample import CTAS
 from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
@@ -130,6 +128,9 @@ FEW = 6
 RUNS = 50
 """As many runs at most explore the orders of the small instance."""
 
+PARTS = 4
+"""Of the breaks of a subject, each made by any process: some subjects take a hundred times as long as others."""
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -230,28 +231,29 @@ def _meanings(path: Path, overlap: str) -> tuple[Baseline, ...]:
 
 def mutants(kernel: KernelOp, operators: Iterable[Operator] = OPERATORS) -> Iterator[tuple[Operator, str, KernelOp]]:
     """Each break of a kernel: the operator, where, the broken kernel."""
+    for operator, position in places(kernel, operators):
+        yield operator, *_broken(kernel, operator, position)
+
+
+def places(kernel: KernelOp, operators: Iterable[Operator]) -> list[tuple[Operator, int]]:
+    """What each operator breaks: numbers of operations, in the order of a walk."""
     spared = about_time(kernel)
-    positions = [position for position, op in enumerate(kernel.walk()) if op not in spared]
-    for operator in operators:
-        for position in positions:
-            module = kernel.parent_op()
-            assert module is not None
-            original = _at(kernel, position)
-            if not isinstance(original, operator.kinds) or not operator.breaks(original):
-                continue
-            copy = module.clone()
-            broken = next(op for op in copy.walk() if isinstance(op, KernelOp))
-            op = _at(broken, position)
-            where = f"{op.name} at {describe(original.location)}"
-            operator.change(op)
-            yield operator, where, broken
+    return [
+        (operator, position)
+        for operator in operators
+        for position, op in enumerate(kernel.walk())
+        if op not in spared and isinstance(op, operator.kinds) and operator.breaks(op)
+    ]
 
 
-def _at(kernel: KernelOp, position: int) -> Operation:
-    for number, op in enumerate(kernel.walk()):
-        if number == position:
-            return op
-    raise IndexError(position)
+def _broken(kernel: KernelOp, operator: Operator, position: int) -> tuple[str, KernelOp]:
+    module = kernel.parent_op()
+    assert module is not None
+    broken = next(op for op in module.clone().walk() if isinstance(op, KernelOp))
+    op = next(itertools.islice(broken.walk(), position, None))
+    where = f"{op.name} at {describe(op.location)}"
+    operator.change(op)
+    return where, broken
 
 
 def caught(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TRIALS) -> str:
@@ -284,26 +286,44 @@ def simulated(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TR
     return ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tally:
     """The breaks of one subject: how many of each operator which layer notices, and what is wrong."""
 
     name: str
-    by_operator: dict[str, Counter[str]]
-    survivors: tuple[str, ...]
-    accused: str
+    by_operator: dict[str, Counter[str]] = field(default_factory=dict)
+    survivors: list[str] = field(default_factory=list)
+    accused: str = ""
     """What is found in the kernel as it is."""
 
+    @property
+    def made(self) -> int:
+        return sum(counts.total() for counts in self.by_operator.values())
 
-def tally(subject: Subject) -> Tally:
-    """Break a subject at every place."""
-    by_operator: dict[str, Counter[str]] = {}
-    survivors: list[str] = []
-    for operator, where, broken in mutants(subject.compiled.kernel):
-        layer = caught(broken, subject)
-        by_operator.setdefault(operator.name, Counter())[layer or "survived"] += 1
-        survivors += [] if layer else [f"{subject.name}: {operator.name}, {where}"]
-    return Tally(subject.name, by_operator, tuple(survivors), caught(subject.compiled.kernel, subject))
+    def add(self, part: Tally) -> None:
+        for operator, counts in part.by_operator.items():
+            self.by_operator.setdefault(operator, Counter()).update(counts)
+        self.survivors += part.survivors
+        self.accused = self.accused or part.accused
+
+
+def layers(
+    subject: Subject, operators: Iterable[Operator] = OPERATORS, part: int = 0, parts: int = 1
+) -> Iterator[tuple[Operator, str, str]]:
+    """Break a subject everywhere, or at one of so many `parts` of the places: operator, where, which layer notices."""
+    kernel = subject.compiled.kernel
+    for operator, position in places(kernel, operators)[part::parts]:
+        where, broken = _broken(kernel, operator, position)
+        yield operator, where, caught(broken, subject)
+
+
+def tally(subject: Subject, part: int = 0, parts: int = 1) -> Tally:
+    """What notices breaks of a subject, or one of so many `parts` of them; the first one checks what is unbroken."""
+    found = Tally(subject.name, accused="" if part else caught(subject.compiled.kernel, subject))
+    for operator, where, layer in layers(subject, part=part, parts=parts):
+        found.by_operator.setdefault(operator.name, Counter())[layer or "survived"] += 1
+        found.survivors += [] if layer else [f"{subject.name}: {operator.name}, {where}"]
+    return found
 
 
 def examples(names: Collection[str]) -> list[Path]:
@@ -311,32 +331,52 @@ def examples(names: Collection[str]) -> list[Path]:
     return [path for path in sorted((ROOT / "examples").rglob("*.pk")) if not names or path.stem in names]
 
 
-def _overlaps(path: Path) -> list[tuple[Path, str]]:
-    return [(path, overlap) for overlap, _ in at_roles_level(path)]
+@dataclass(frozen=True)
+class _Part:
+    """Breaks that one process makes."""
+
+    path: Path
+    overlap: str
+    part: int = 0
+
+    def tally(self) -> Tally:
+        return tally(subject_at(self.path, self.overlap), self.part, PARTS)
 
 
-def _tally(one: tuple[Path, str]) -> Tally:
-    return tally(subject_at(*one))
+def _parts(path: Path) -> list[_Part]:
+    return [_Part(path, overlap, part) for overlap, _ in at_roles_level(path) for part in range(PARTS)]
+
+
+def _tallies(names: Collection[str], jobs: int) -> Iterator[Tally]:
+    """Those of each subject, as they come."""
+    with ProcessPoolExecutor(jobs) as pool:
+        parts = itertools.chain.from_iterable(pool.map(_parts, examples(names)))
+        running = {pool.submit(part.tally): part for part in parts}
+        left = Counter((part.path, part.overlap) for part in running.values())
+        found: dict[str, Tally] = {}
+        for future in as_completed(running):
+            one, part = running[future], future.result()
+            found.setdefault(part.name, Tally(part.name)).add(part)
+            left[one.path, one.overlap] -= 1
+            if not left[one.path, one.overlap]:
+                yield found[part.name]
 
 
 def main(names: Collection[str], jobs: int) -> int:
     """Print the table; the exit status is 1 if a mutant survives or an unchanged kernel is accused."""
     began = time.perf_counter()
     found: list[Tally] = []
-    with ProcessPoolExecutor(jobs) as pool:
-        several = list(itertools.chain.from_iterable(pool.map(_overlaps, examples(names))))
-        for done in pool.map(_tally, several):
-            made = sum(counts.total() for counts in done.by_operator.values())
-            told = f"{done.name}: {made - len(done.survivors)} of {made}, {time.perf_counter() - began:.0f} s"
-            print(told, *done.survivors, sep="\n- ", file=sys.stderr, flush=True)
-            found.append(done)
+    for done in _tallies(names, jobs):
+        told = f"{done.name}: {done.made - len(done.survivors)} of {done.made}, {time.perf_counter() - began:.0f} s"
+        print(told, *done.survivors, sep="\n- ", file=sys.stderr, flush=True)
+        found.append(done)
     print("| break | mutants | caught | by |\n|---|---|---|---|")
     total = Counter[str]()
     for operator in OPERATORS:
         counts = sum((done.by_operator.get(operator.name, Counter()) for done in found), Counter[str]())
         number, total = counts.total(), total + counts
-        layers = ", ".join(f"{layer} {n}" for layer, n in sorted(counts.items()) if layer != "survived")
-        print(f"| {operator.name} | {number} | {number - counts['survived']} | {layers} |")
+        by = ", ".join(f"{layer} {n}" for layer, n in sorted(counts.items()) if layer != "survived")
+        print(f"| {operator.name} | {number} | {number - counts['survived']} | {by} |")
     accused = [f"{done.name}: {done.accused}" for done in found if done.accused]
     caught_all = total.total() - total["survived"]
     print(f"\n{total.total()} mutants, {caught_all} caught; {len(accused)} unchanged kernels accused")

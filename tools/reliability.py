@@ -170,8 +170,8 @@ def _tally(subject: Path | str) -> _Tally:
     """Break an example, at its place, with its default schedule, or a kernel whose roles an author wrote."""
     found = mutants.subject_at(subject, "") if isinstance(subject, Path) else _written(subject)
     made, survived, same = Counter[str](), list[str](), list[str]()
-    for operator, where, broken in mutants.mutants(found.compiled.kernel, MISTAKES):
-        if not mutants.caught(broken, found):
+    for operator, where, layer in mutants.layers(found, MISTAKES):
+        if not layer:
             why = EXPLAINED.get((found.name, int(where.rpartition(":")[2])))
             survived += [] if why else [f"{operator.name}, {where}"]
             same += [f"{operator.name}, {where}: {why}"] if why else []
