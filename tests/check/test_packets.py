@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from pkc.check.run import TRIALS, baseline_of, check_roles, launches_until_reuse
+from pkc.cli.main import main
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import KernelOp, packed
@@ -74,6 +76,23 @@ def test_nothing_is_found_in_what_is_derived(name: str) -> None:
 @pytest.mark.parametrize("change", [no_entry, one_half, early_look, early_signal])
 def test_each_break_is_found(name: str, change: Callable[[KernelOp], None]) -> None:
     assert findings(name, change) & {"PK705", "PK714", "PK730", "PK736"}
+
+
+SHARES = """
+kernel shares(X: bf16[M, 8], Y: bf16[M, 8].replicate()):
+    for m in tasks(blocks(M, 4, of=rank)):
+        Y[m, :] = X[m, :]
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_blocks_of_a_share_end_with_it(ranks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where no array has its rows in shards: a block of the whole array would have rows of two ranks."""
+    path = tmp_path / "shares.pk"
+    path.write_text(SHARES.lstrip(), encoding="utf-8")
+    rows = str(4 * ranks + ranks + 1)
+    assert main(["check", str(path), "--ranks", str(ranks), "--set", f"M={rows}", "--schedule", "packets=true"]) == 0
+    assert not capsys.readouterr().err
 
 
 def test_two_launches_would_not_tell() -> None:

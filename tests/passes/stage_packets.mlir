@@ -59,3 +59,21 @@ pk.kernel @two_shots(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<
     pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, replicate>
   }
 }
+
+// -----
+
+// Blocks of a rank's share end with it, though no array has its rows in shards: so do those that are unpacked.
+// CHECK-LABEL: pk.kernel @shares
+// CHECK: pk.role communicator
+// CHECK: pk.block_count <M by 16> sharded
+// CHECK: %m = pk.block[%{{.*}}] sharded : !pk.block<M by 16>
+// CHECK: pk.role consumer
+pk.kernel @shares(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Y: !pk.pgl<[M], bf16, replicate> {pk.name = "Y"}) attributes {schedule = {packets = true}} {
+  %r = pk.rank
+  %0 = pk.block_count <M by 16> of %r
+  pk.tasks (%i) in (%0) {
+    %m = pk.block[%i] of %r : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], bf16> -> !pk.tile<16xbf16>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.pgl<[M], bf16, replicate>
+  }
+}

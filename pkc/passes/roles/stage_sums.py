@@ -279,7 +279,7 @@ def tasks_of_owner(
         return body, dict(zip(counts, body.args, strict=True)), counts
     made = block_of(op.indices[split]).owner
     assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
-    kind, sharded = block_type(made.result), made.sharded is not None
+    kind, sharded = block_type(made.result), made.in_shard
     for tasks in reversed(enclosing_tasks(op)):
         for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
             if index is made.index:
