@@ -19,7 +19,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from pkc.cli.main import main as pkc
@@ -32,39 +31,8 @@ from tests.litmus.published.__main__ import FOLDERS
 from tests.litmus.published.__main__ import main as compare_published
 from tests.written import WRITTEN
 from tools import mutants, told
+from tools.mutant_equivalents import BY_PEOPLE
 from tools.mutant_mistakes import MISTAKES
-
-_ENTERED = """\
-`entered`, which pkc adds, is awaited from every CTA of every rank in front of `ready`, and releases at the scope of the
-system: causality order is transitive (PTX, memory consistency model), so that `ready` orders nothing more"""
-_LEFT = """\
-`left`, which pkc adds, is signalled by every CTA behind its stores, releases at the scope of the system, and is awaited
-from all before the kernel ends: until then nobody reads what `done` announces"""
-_BARRIERS = """\
-between `entered` and `left`, which pkc adds, barriers follow each other without anything between them"""
-_NOTHING = """\
-what the barrier is in front of reads only X, which is there once all have entered"""
-EXPLAINED = {
-    ("all_reduce_explicit default", 4): _ENTERED,
-    ("all_reduce_explicit default", 9): _LEFT,
-    ("all_reduce_explicit default", 10): _LEFT,
-    **{("barriers one after the other", line): _BARRIERS for line in (3, 4, 9, 10)},
-    ("a barrier of each task", 4): _NOTHING,
-    ("tiles in pieces", 3): _NOTHING,
-    ("tiles in pieces", 9): _LEFT,
-    ("tiles in pieces", 10): _LEFT,
-    ("sums in any order", 5): "each rank clears the memory of the next one, not its own, before the same barrier",
-    (
-        "a store that no load orders",
-        3,
-    ): "`go` says that a rank has begun, as `entered` does, which pkc adds in front of it",
-    (
-        "moe_mlp default",
-        12,
-    ): "`left` says that X has been read, as the end of the phase behind it does: readers wait for all rows before",
-    ("maxima and minima", 4): "the largest and the least of all ranks' numbers do not depend on which rank has which",
-}
-"""Mutants that survive because they change nothing: subject and line, and why."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -132,20 +100,6 @@ def _last_line(command: Callable[[Sequence[str]], int]) -> tuple[int, str]:
     return status, table.getvalue().splitlines()[-1]
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """The breaks of one subject: of how many operators each was made and caught, and in words what was not."""
-
-    name: str
-    made: Counter[str]
-    survived: tuple[str, ...]
-    same: tuple[str, ...]
-
-    @property
-    def caught(self) -> int:
-        return self.made.total() - len(self.survived)
-
-
 def subjects(names: Sequence[str]) -> bool:
     """Mutants by subject: how many were made, how many caught, and which breaks had nothing to break."""
     whole = True
@@ -153,31 +107,24 @@ def subjects(names: Sequence[str]) -> bool:
     written = [name for name in WRITTEN if not names or name in names]
     with ProcessPoolExecutor() as pool:
         for tally in pool.map(_tally, [*mutants.examples(names), *written]):
-            none = [operator.name for operator in MISTAKES if operator.name not in tally.made]
+            none = [operator.name for operator in MISTAKES if operator.name not in tally.by_operator]
             without = f"; not applicable: {', '.join(none)}" if none else ""
+            caught = tally.made - len(tally.survivors)
             beside = f", {len(tally.same)} that change nothing" if tally.same else ""
-            print(f"{tally.name}: {tally.caught} of {tally.made.total()} mutants caught{beside}{without}", flush=True)
-            for line in (*tally.survived, *tally.same):
+            print(f"{tally.name}: {caught} of {tally.made} mutants caught{beside}{without}", flush=True)
+            for line in (*tally.survivors, *tally.same):
                 print(f"- {line}")
-            whole &= not tally.survived
-            total += Counter(subjects=1, made=tally.made.total(), caught=tally.caught, same=len(tally.same))
+            whole &= not tally.survivors
+            total += Counter(subjects=1, made=tally.made, caught=caught, same=len(tally.same))
     counts = f"{total['caught']} of {total['made']}, of {total['subjects']} subjects"
     print(f"mutants caught: {counts}; {total['same']} change nothing, each for a reason")
     return whole
 
 
-def _tally(subject: Path | str) -> _Tally:
+def _tally(subject: Path | str) -> mutants.Tally:
     """Break an example, at its place, with its default schedule, or a kernel whose roles an author wrote."""
     found = mutants.subject_at(subject, "") if isinstance(subject, Path) else _written(subject)
-    made, survived, same = Counter[str](), list[str](), list[str]()
-    for operator, where, layer in mutants.layers(found, MISTAKES):
-        if not layer:
-            why = EXPLAINED.get((found.name, int(where.rpartition(":")[2])))
-            survived += [] if why else [f"{operator.name}, {where}"]
-            same += [f"{operator.name}, {where}: {why}"] if why else []
-            made[operator.name] -= bool(why)
-        made[operator.name] += 1
-    return _Tally(found.name, made, tuple(survived), tuple(same))
+    return mutants.tally(found, MISTAKES).judge(BY_PEOPLE)
 
 
 def _written(name: str) -> mutants.Subject:

@@ -167,7 +167,7 @@ def test_every_wait_of_a_role_has_a_probe() -> None:
         ("consumer", "raised", "C.arrived", 7),
         ("communicator", "raised", "C.arrived", 7),
         ("loader", "free", "A, B", 6),
-        ("storer", "raised", "emptied", 3),
+        ("storer", "raised", "entered", 3),
         ("storer", "filled", "cast", 7),
     ]
     calls = {op.instruction_name.data for op in machine.walk() if isinstance(op, InstructionOp)}

@@ -125,6 +125,74 @@ pk.kernel @awaited(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f
 
 // -----
 
+// Tiles that MMAs make await the entry, which is over when the first is done, unless the schedule says otherwise: the
+// signal of who has read costs time at the end of each launch.
+// CHECK-LABEL: pk.kernel @behind_mma
+// CHECK-NOT: pk.kept
+// CHECK-NOT: emptied
+// CHECK: pk.signal_all %entered
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+// CHECK-LABEL: pk.kernel @ahead_of_mma
+// CHECK-SAME: pk.kept
+// CHECK-NOT: entered
+// CHECK: pk.wait %emptied
+// CHECK: pk.store
+pk.kernel @behind_mma(%A: !pk.private<[64, 64], bf16> {pk.name = "A"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %done: !pk.signal<[1]> {pk.name = "done"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %c = pk.channel "acc" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  pk.role consumer {
+    %a = pk.full 0.0 : bf16 : !pk.tile<64x64xbf16>
+    %acc = pk.full 0.0 : f32 : !pk.tile<64x64xf32>
+    %sum = pk.mma %a, %a, %acc : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    %row = pk.row_sum %sum : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    pk.acquire %c : !pk.channel<!pk.tile<64xf32>>
+    pk.commit %c, %row : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+  pk.role storer {
+    %m = pk.block[%zero] sharded : !pk.block<M by 64>
+    %x = pk.consume %c : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.store %x, %S[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.pgl<[M], f32, shard 0>
+    pk.release %c : !pk.channel<!pk.tile<64xf32>>
+    pk.raise %done at %r[%zero] to %one : !pk.signal<[1]>
+  }
+  pk.role communicator {
+    pk.wait %done[%zero] for %one : !pk.signal<[1]>
+    %m = pk.block[%zero] of %r sharded : !pk.block<M by 64>
+    %x = pk.load %S[%m : !pk.block<M by 64>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<64xf32>
+  }
+}
+pk.kernel @ahead_of_mma(%A: !pk.private<[64, 64], bf16> {pk.name = "A"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %done: !pk.signal<[1]> {pk.name = "done"}) attributes {derived, schedule = {write_ahead = true}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %c = pk.channel "acc" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  pk.role consumer {
+    %a = pk.full 0.0 : bf16 : !pk.tile<64x64xbf16>
+    %acc = pk.full 0.0 : f32 : !pk.tile<64x64xf32>
+    %sum = pk.mma %a, %a, %acc : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    %row = pk.row_sum %sum : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    pk.acquire %c : !pk.channel<!pk.tile<64xf32>>
+    pk.commit %c, %row : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+  pk.role storer {
+    %m = pk.block[%zero] sharded : !pk.block<M by 64>
+    %x = pk.consume %c : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.store %x, %S[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.pgl<[M], f32, shard 0>
+    pk.release %c : !pk.channel<!pk.tile<64xf32>>
+    pk.raise %done at %r[%zero] to %one : !pk.signal<[1]>
+  }
+  pk.role communicator {
+    pk.wait %done[%zero] for %one : !pk.signal<[1]>
+    %m = pk.block[%zero] of %r sharded : !pk.block<M by 64>
+    %x = pk.load %S[%m : !pk.block<M by 64>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<64xf32>
+  }
+}
+
+// -----
+
 // Where the roles that read it make the exit wait for them, that is enough; TMA may read on after its role has ended.
 // CHECK-LABEL: pk.kernel @sent_on
 // CHECK-NOT: entered

@@ -553,3 +553,50 @@ pk.kernel @reads(%A: !pk.private<[64], f32> {pk.name = "A"}, %B: !pk.private<[64
     pk.release %2 : !pk.channel<!pk.tile<64xf32>>
   }
 }
+
+// -----
+
+// Each task waits, with a fence of its own, before it loads what the kernel writes: the wait in front of all needs none.
+// And what is stored once, in the only task, meets nothing of its own, though its place does not depend on the task.
+// CHECK-LABEL: pk.kernel @each_waits
+// CHECK: pk.role loader
+// CHECK: pk.wait %phase
+// CHECK-NEXT: pk.fence acquire_gpu
+// CHECK-NOT: pk.fence
+// CHECK: pk.tasks
+// CHECK: pk.wait %ready
+// CHECK-NEXT: pk.fence acquire_gpu
+// CHECK-NEXT: pk.fence async_global
+// CHECK: pk.role storer
+// CHECK: pk.tasks
+// CHECK-NOT: pk.drain
+// CHECK: pk.store
+// CHECK-NEXT: pk.drain read
+pk.kernel @each_waits(%A: !pk.private<[M], f32> {pk.name = "A"}, %phase: !pk.signal<[1]> {pk.name = "phase"}, %ready: !pk.signal<[M by 64]> {pk.name = "ready"}) attributes {derived} {
+  %0 = pk.channel "A" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %1 = pk.channel "B" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %count = pk.block_count <M by 64>
+  %rank = pk.rank
+  pk.role loader {
+    pk.wait %phase[%zero] for %one : !pk.signal<[1]>
+    pk.tasks (%i) in (%count) {
+      pk.wait %ready[%i] for %one : !pk.signal<[M by 64]>
+      %m = pk.block[%i] : !pk.block<M by 64>
+      pk.acquire %0 : !pk.channel<!pk.tile<64xf32>>
+      %a = pk.load %A[%m : !pk.block<M by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M], f32> -> !pk.tile<64xf32>
+      pk.commit %0, %a : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+    }
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%one) {
+      %m = pk.block[%zero] : !pk.block<M by 64>
+      %t = pk.consume %1 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+      pk.store %t, %A[%m : !pk.block<M by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64xf32>, !pk.private<[M], f32>
+      pk.release %1 : !pk.channel<!pk.tile<64xf32>>
+    }
+    pk.signal %ready at %rank[%zero] by %one : !pk.signal<[M by 64]>
+    pk.signal %phase at %rank[%zero] by %one : !pk.signal<[1]>
+  }
+}

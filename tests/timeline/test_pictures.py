@@ -170,8 +170,7 @@ def test_signals_are_arrows() -> None:
         "consumer --> storer   cast: 1 stage",
         "storer ~~> communicator   C.arrived",
         "storer ~~> consumer   C.arrived",
-        "communicator ~~> storer   emptied",
-        "consumer ~~> storer   emptied",
+        "communicator ~~> storer   entered",
     }
 
 

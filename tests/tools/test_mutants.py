@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from pkc.cli.opt import parse_ir
 from pkc.dialect.counters import SignalOp
 from pkc.driver.compiler import load
 from pkc.sim.program import Program
+from tools.mutant_equivalents import Known, Same
 from tools.mutant_stages import is_told_by_another
-from tools.mutants import CONSTANTS, MATRICES, ROOT, SIZES
+from tools.mutants import CONSTANTS, MATRICES, ROOT, SIZES, Tally
 
 PHASE = """
 pk.kernel @phase(%X: !pk.private<[M], f32> {{pk.name = "X"}}, %Y: !pk.private<[M], f32> {{pk.name = "Y"}},
@@ -68,6 +70,20 @@ def test_what_another_role_tells_as_well(early: str, passed: str, late: str, tol
     consumer, storer = (op for op in kernel.walk() if isinstance(op, SignalOp))
     assert is_told_by_another(consumer) == told
     assert not is_told_by_another(storer)
+
+
+def test_only_as_many_as_are_known_change_nothing() -> None:
+    """And only breaks of that operation in that line of that kernel; told of all parts of a subject together."""
+    table = [Same(("a", "b"), (4, 5), "it is so", ("pk.fence",), most=1)]
+    found = Tally("a", {"dropped": Counter(survived=2, PK730=1)}, [("dropped", "pk.fence at a.pk:4")])
+    more = [("dropped", "pk.fence at a.pk:4"), ("moved", "pk.fence at a.pk:5"), ("moved", "pk.drain at a.pk:4")]
+    found.add(Tally("a", {"moved": Counter(survived=2)}, [*more, ("moved", "pk.fence at a.pk:6")]))
+    found.judge(table)
+    assert found.same == ["a: dropped, pk.fence at a.pk:4: it is so", "a: moved, pk.fence at a.pk:5: it is so"]
+    assert len(found.survivors) == 3
+    assert found.made == 3
+    assert Known(table).why("b", "pk.fence at b.pk:4") == "it is so"
+    assert not Known(table).why("c", "pk.fence at b.pk:4")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.pk")), ids=lambda path: path.stem)

@@ -16,6 +16,8 @@ from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAll
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.program import DERIVED, KEPT, LOCAL, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
+from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.tile import AnyMmaOp
 from pkc.dialect.transfers import needs_threads
 from pkc.dialect.types import RANKS, Layout, PGLType, SignalType
 from pkc.passes.analysis.dependence import roles_around
@@ -26,7 +28,8 @@ from pkc.passes.roles.remote_accesses import reached, shard_of
 from pkc.remarks import missed
 
 WRITE_AHEAD = "write_ahead"
-"""The key of the schedule: whether scratch memory of ranks is written that have not entered a launch."""
+"""The key of the schedule: whether scratch memory of ranks is written that have not entered a launch. Without it, only
+where no MMAs come before, behind which a wait for their entry takes no time."""
 
 
 class GuardLaunches(KernelPass):
@@ -40,7 +43,8 @@ class GuardLaunches(KernelPass):
       role, through channels and counters, or signals of this launch from every rank. A role that only writes to scratch
       memory of others need not await their entry: that memory is the kernel's between launches too (`pk.kept`), and
       free once the roles that read it are done with the launch before. These signal it, `emptied`, if the exit does not
-      imply it: the wait for it has mostly been met long before, and no rank waits for another to begin;
+      imply it: the wait for it has mostly been met long before, and no rank waits for another to begin. That signal
+      takes time at the end of each launch. So tiles that MMAs make await the entry: it is over when the first is done;
     - packets of launch e go to one of two halves of scratch memory, which packets of e - 2 were in before. Their
       readers have ended when their rank enters e - 1: so nobody awaits it to begin, but one CTA does before its rank
       ends e - 1, when it has mostly been met, unless something else that the rank awaits to end tells the same;
@@ -142,8 +146,10 @@ def _enter_late(kernel: KernelOp, first: RoleOp, last: RoleOp) -> None:
 def _early(kernel: KernelOp, moving: Sequence[RoleOp], engines: Sequence[RoleOp]) -> tuple[list[RoleOp], list[RoleOp]]:
     """The roles that must await the entry of all ranks, as few as can be, and those that may write ahead of it."""
     needing = [role for role in moving if not _follows_entry(role, engines)]
-    may = not engines and kernel.schedule.get(WRITE_AHEAD) != BoolAttr.from_bool(False)
-    ahead = [role for role in needing if may and _writes_scratch(kernel, role)]
+    asked = kernel.schedule.get(WRITE_AHEAD)
+    may = not engines and asked != BoolAttr.from_bool(False)
+    always = asked == BoolAttr.from_bool(True)
+    ahead = [role for role in needing if may and (always or not _awaits_mma(role)) and _writes_scratch(kernel, role)]
     needing = [role for role in needing if role not in ahead]
     early = needing
     for role in reversed(needing):  # those that get tiles before those that they get them from
@@ -178,6 +184,15 @@ def _writes_scratch(kernel: KernelOp, role: RoleOp) -> bool:
             missed(GuardLaunches.name, op, f"it waits until all ranks have entered: {reason}")
             return False
     return bool(accesses)
+
+
+def _awaits_mma(role: RoleOp) -> bool:
+    """Whether the tiles that a role stores on other ranks are sums of products, which take time."""
+    tiles = [op.tile for op, _ in reached(role) if isinstance(op, StoreOp)]
+    channels = {tile.owner.channel for tile in tiles if isinstance(tile.owner, ConsumeOp)}
+    users = [use.operation for channel in channels for use in channel.uses]
+    makers = roles_around(user for user in users if isinstance(user, CommitOp))
+    return any(isinstance(op, AnyMmaOp) for maker in [role, *makers] for op in maker.walk())
 
 
 def _readers(array: BlockArgument) -> list[Operation]:

@@ -13,10 +13,10 @@ from pkc.dialect.by_table import GatherOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.fences import Drain, DrainOp
-from pkc.dialect.program import RoleOp, packed
+from pkc.dialect.program import RoleOp, TasksOp, packed
 from pkc.dialect.roles import CommitOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import moves_async, moves_by_tma, stage_of
-from pkc.passes.analysis.dependence import ancestors, same_values, sources
+from pkc.passes.analysis.dependence import ancestors, is_one, same_values, sources
 from pkc.passes.build import before
 
 SENT = (SignalOp, SignalAllOp, RaiseOp)
@@ -82,7 +82,9 @@ class Drains:
                 before(op, [drain])
             state = _drained(state, drain)
         # What an iteration leaves in flight, the next one finds.
-        state |= self._block(body, state, insert=False).of_iterations_before(body.args)
+        once = isinstance(op, TasksOp) and all(map(is_one, op.counts))
+        if not once:
+            state |= self._block(body, state, insert=False).of_iterations_before(body.args)
         return state | self._block(body, state, insert=insert)
 
     def _once(self, loop: Operation, state: _InFlight) -> Iterator[DrainOp]:

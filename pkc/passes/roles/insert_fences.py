@@ -238,8 +238,17 @@ def _later(op: Operation) -> Iterator[Operation]:
         inner = around
     following = inner.next_op
     while following is not None and not _is_fenced_anew(following):
-        yield from following.walk()
+        if not _begins_fenced_anew(following):
+            yield from following.walk()
         following = following.next_op
+
+
+def _begins_fenced_anew(op: Operation) -> bool:
+    """Whether nothing in an operation, as a set of tasks of which each begins to wait, comes before a wait with fences
+    of its own."""
+    blocks = [region.block for region in op.regions if region.blocks]
+    begins = [next((inner for inner in block.ops if not is_side_effect_free(inner)), None) for block in blocks]
+    return bool(begins) and all(inner is not None and _is_fenced_anew(inner) for inner in begins)
 
 
 def _is_fenced_anew(op: Operation) -> bool:
