@@ -240,6 +240,8 @@ def _inference() -> Iterator[Case]:
         for constant, schedule in ((1024, {}), (1000, {}), (1000, {"row": "256"})):
             name = f"inference {path.stem} {length}={constant}" + ", in pieces" * bool(schedule)
             yield Case(name, text, sizes, schedule, {length: constant})
+        if path.stem == "all_reduce_rmsnorm":
+            yield Case(f"inference {path.stem} packets=true", text, sizes, {"packets": "true"}, {length: 1024})
         if length == "V":
             long: Sizes = lambda ranks, sizes=sizes: sizes(ranks)[:1]  # noqa: E731
             yield Case(f"inference {path.stem} {length}=37984", text, long, constants={length: 37984})
