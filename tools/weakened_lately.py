@@ -724,5 +724,20 @@ LATELY = (
         "check/test_asked.py",
         "tables_that_are_given",
     ),
+    Mistake(
+        "packets of a rank's share are unpacked by blocks of the whole",
+        "passes/roles/stage_sums.py",
+        "kind, sharded = block_type(made.result), made.in_shard",
+        "kind, sharded = block_type(made.result), made.sharded is not None",
+        "check/test_packets.py",
+        "share_end_with_it",
+    ),
+    Mistake(
+        "no fence, though not all that comes behind a wait waits again",
+        "passes/roles/insert_fences.py",
+        "return bool(begins) and all(inner is not None and _is_fenced_anew(inner) for inner in begins)",
+        "return bool(begins)",
+        "passes/insert_fences.mlir",
+    ),
 )
 """For `tools.weakened`."""
