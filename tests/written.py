@@ -49,6 +49,18 @@ kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], Z: f32[
         for m, n in tasks(blocks(M, 8), blocks(N, 16)):
             Z[m, n] = S[m, n]
 """,
+    "tasks that wait for earlier ones": """
+kernel k(X: f32[M, N], Y: f32[M, N], done: signal[M]):
+    with role(communicator):
+        for m in tasks(M):
+            for n in blocks(N, 64):
+                if m == 0:
+                    Y[m, n] = X[m, n]
+                else:
+                    wait(done[m - 1], 1)
+                    Y[m, n] = X[m, n] + Y[m - 1, n]
+            signal(done.at(rank)[m], 1)
+""",
     "rounds with a barrier": """
 kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[3, M, N], at: signal[1],
          read: signal[1]):

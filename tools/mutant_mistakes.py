@@ -1,8 +1,8 @@
 """Breaks that people make, each after a kind of bug that is reported of PTX and NCCL programs, not after pkc's passes.
 
 Flags of another slot, scopes that are too small, data sent to the wrong neighbour or taken from one's own memory,
-counts of the wrong rank, waits and signals that one rank leaves out, counters that overflow, warps that two roles have
-or that no CTA has.
+counts of the wrong rank, waits and signals that one rank leaves out, counters that overflow, tasks that wait for some
+that need the same CTA, warps that two roles have or that no CTA has.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from pkc.dialect import access, coordinates, counters
 from pkc.dialect.attributes import number_on
 from pkc.dialect.counters import ORDER, Order, order_of
-from pkc.dialect.program import FIRST_WARP, GROUP, WRITTEN, KernelOp, RoleOp
+from pkc.dialect.program import FIRST_WARP, GROUP, PART, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import SignalType
 from pkc.passes.analysis.dependence import role_around
@@ -185,6 +185,37 @@ def _beside(op: Operation) -> RoleOp | None:
     return next((other for other in others if other.attributes.get(GROUP) == op.attributes.get(GROUP)), None)
 
 
+def last_first(op: Operation) -> None:
+    """Take the tasks of all roles in the reverse order, so that each one waits for what comes behind it."""
+    assert isinstance(op, KernelOp)
+    for tasks in _in_parts(op):
+        body, one = tasks.body.block, constant(1)
+        index, first = body.args[0], body.first_op
+        assert first is not None
+        last = arith.SubiOp(tasks.counts[0], one.result)
+        number = arith.SubiOp(last.result, index)
+        before(first, [one, last, number])
+        uses = [use for use in index.uses if use.operation is not number]
+        for use in uses:
+            use.operation.operands[use.index] = number.result
+
+
+def waits_for_earlier(op: Operation) -> bool:
+    """Whether tasks wait for others of their list: on one CTA these have to come before."""
+    assert isinstance(op, KernelOp)
+    return any(
+        isinstance(wait, counters.WaitOp)
+        and any(isinstance(at.owner, arith.SubiOp) and at.owner.lhs in tasks.body.block.args for at in wait.indices)
+        for tasks in _in_parts(op)
+        for wait in tasks.walk()
+    )
+
+
+def _in_parts(op: KernelOp) -> list[TasksOp]:
+    """The tasks that an author wrote."""
+    return [tasks for tasks in op.walk() if isinstance(tasks, TasksOp) and PART in tasks.attributes]
+
+
 def _replace(op: Operation, old: SSAValue, new: SSAValue) -> None:
     place = list(op.operands).index(old)
     op.operands[place] = new
@@ -208,6 +239,7 @@ MISTAKES: tuple[Operator, ...] = (
     ),
     Operator("count of its own shard", (coordinates.BlockCountOp,), own_blocks, is_of_another),
     Operator("counters of more than 32 bits", (KernelOp,), wide, counts),
+    Operator("tasks in the reverse order", (KernelOp,), last_first, waits_for_earlier),
     Operator("warps of two roles", (RoleOp,), warps_of_another, shares_its_cta),
     Operator("warps that no CTA has", (RoleOp,), beyond_the_cta, has_warps),
 )

@@ -30,6 +30,7 @@ kernel k(X: f32[M].shard(0), Z: f32[M].symmetric(), Y: f32[M].symmetric(), G: f3
             wait(ready[before], len(blocks(M, 8, of=before)))
             store(Y[m], G[m] + Z.at(before)[m])
 """
+CHAIN = "tasks that wait for earlier ones"
 
 
 def written(name: str) -> Subject:
@@ -61,7 +62,8 @@ def test_rows_that_no_table_names_are_there_at_the_smallest_instance() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pulled", *(pytest.param(name, marks=pytest.mark.long) for name in ("gemm_rs", "a signal behind tasks"))]
+    "name",
+    ["pulled", CHAIN, *(pytest.param(name, marks=pytest.mark.long) for name in ("gemm_rs", "a signal behind tasks"))],
 )
 def test_every_mistake_is_caught(name: str) -> None:
     subject = derived() if name == "gemm_rs" else written(name)
@@ -70,5 +72,7 @@ def test_every_mistake_is_caught(name: str) -> None:
     for operator, where, broken in mutants(subject.compiled.kernel, MISTAKES):
         made[operator.name] += 1
         assert caught(broken, subject, TRIALS[:20]), f"{operator.name}, {where}"
+    reverse = "tasks in the reverse order"
     if name == "pulled":
-        assert set(made) == {operator.name for operator in MISTAKES}, "each applies to this one"
+        assert {*made, reverse} == {operator.name for operator in MISTAKES}, "each other one applies"
+    assert (reverse in made) == (name == CHAIN)
