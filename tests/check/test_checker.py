@@ -23,7 +23,8 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.launches import launches_of
 from pkc.targets import DEFAULT
-from tools.mutants import OVERLAPS, caught, mutants, subjects
+from tools.mutant_instances import OVERLAPS
+from tools.mutants import caught, mutants, subjects
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIMS = {"M": 130, "N": 70, "K": 20}

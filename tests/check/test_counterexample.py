@@ -16,7 +16,8 @@ from pkc.location import Source
 from tests.check.collected import ALL_WRONG
 from tests.sweeps import sweep
 from tools.mutant_changes import COUNT, number
-from tools.mutants import OVERLAPS, at_roles_level, constants_of
+from tools.mutant_instances import OVERLAPS, constants_of
+from tools.mutants import at_roles_level
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIMS = {"M": 300, "N": 300, "K": 100}

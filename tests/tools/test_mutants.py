@@ -12,8 +12,9 @@ from pkc.dialect.counters import SignalOp
 from pkc.driver.compiler import load
 from pkc.sim.program import Program
 from tools.mutant_equivalents import Known, Same
+from tools.mutant_instances import CONSTANTS, MATRICES, SIZES
 from tools.mutant_stages import is_told_by_another
-from tools.mutants import CONSTANTS, MATRICES, ROOT, SIZES, Tally
+from tools.mutants import ROOT, Tally
 
 PHASE = """
 pk.kernel @phase(%X: !pk.private<[M], f32> {{pk.name = "X"}}, %Y: !pk.private<[M], f32> {{pk.name = "Y"}},
