@@ -12,12 +12,13 @@ from xdsl.traits import is_side_effect_free
 from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.deferred import SendDeferredOp
-from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
+from pkc.dialect.fences import Drain, DrainAttr, DrainOp, Fence, FenceOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.build import constant
 from pkc.passes.roles.budgets import shared_memory
+from pkc.passes.roles.insert_fences import written_arrays
 from pkc.targets.target import target_of
 
 RANKS = 3
@@ -206,21 +207,24 @@ def behind_what_it_orders(op: Operation) -> None:
 
 def _ordered(op: Operation) -> Operation | None:
     """The operation before which a fence or a drain stands; None where it orders nothing."""
+    acquired = isinstance(op, FenceOp) and op.kind.data is not Fence.AsyncShared
     following = op.next_op
-    while following is not None and (is_side_effect_free(following) or _loads_what_nobody_writes(following)):
+    while following is not None and (
+        is_side_effect_free(following)
+        or isinstance(following, roles.AcquireOp)
+        or (acquired and _loads_what_nobody_writes(following))
+    ):
         following = following.next_op
     return None if isinstance(following, FenceOp | DrainOp) else following
 
 
 def _loads_what_nobody_writes(op: Operation) -> bool:
-    """Whether an operation is to load what only the caller writes, so that no fence orders it, or it passes that on."""
-    if isinstance(op, roles.AcquireOp):
-        return True
+    """Whether an operation loads what only the caller writes, so that no wait is for it, or passes that on."""
     if isinstance(op, roles.CommitOp):
         return all(isinstance(tile.owner, Operation) and _loads_what_nobody_writes(tile.owner) for tile in op.tiles)
     if not isinstance(op, access.LoadOp) or isinstance(op.array.type, PGLType):
         return False
-    return not any(isinstance(use.operation, access.StoreOp | access.AddToArrayOp) for use in op.array.uses)
+    return op.array not in written_arrays(kernel_around(op))
 
 
 def as_read(op: Operation) -> None:

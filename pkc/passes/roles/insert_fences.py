@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
@@ -162,7 +163,7 @@ def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
     for op, scope in scopes.items():
         following = _next_effect(op)
         # One fence for both, unless the second must not look at a counter as it was before it was taken down.
-        if isinstance(following, WaitOp) and not is_taken_down(following.signal):
+        if following is not None and _is_fenced_anew(following) and not is_taken_down(following.signal):
             scopes[following] |= scope
             continue
         fences = [FenceOp(Fence.AcquireSys if Fence.AcquireSys in scope else Fence.AcquireGpu)]
@@ -184,7 +185,7 @@ def _next_effect(op: Operation) -> Operation | None:
     return following
 
 
-def _written(kernel: KernelOp) -> set[SSAValue]:
+def written_arrays(kernel: KernelOp) -> set[SSAValue]:
     """The arrays that a kernel writes."""
     written = {op.array for op in kernel.walk() if isinstance(op, _WRITES)}
     written |= {array for op in kernel.walk() if isinstance(op, InvertOp | SumRowsOp) for array in op.written}
@@ -193,7 +194,7 @@ def _written(kernel: KernelOp) -> set[SSAValue]:
 
 def _shared_rows(kernel: KernelOp) -> Iterator[Operation]:
     """What is on its way to a stage, carried by threads, from where others may write."""
-    written = _written(kernel)
+    written = written_arrays(kernel)
     for op in kernel.walk():
         if not isinstance(op, LoadOp | GatherOp) or not moves_async(op):
             continue
@@ -203,7 +204,7 @@ def _shared_rows(kernel: KernelOp) -> Iterator[Operation]:
 
 def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
     """The accesses by TMA to what others access too: other ranks' memory, and what this kernel has written."""
-    written = _written(kernel)
+    written = written_arrays(kernel)
     remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
     for op in kernel.walk():
         if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
@@ -251,6 +252,6 @@ def _begins_fenced_anew(op: Operation) -> bool:
     return bool(begins) and all(inner is not None and _is_fenced_anew(inner) for inner in begins)
 
 
-def _is_fenced_anew(op: Operation) -> bool:
+def _is_fenced_anew(op: Operation) -> TypeGuard[WaitOp]:
     """Whether an operation is a wait behind which all that is known by then is fenced, where an access needs it."""
     return isinstance(op, WaitOp) and not packed(op) and EARLIER not in op.attributes
