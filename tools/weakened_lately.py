@@ -21,8 +21,8 @@ LATELY = (
     Mistake(
         "one fence behind two waits, of a counter that is taken down",
         "passes/roles/insert_fences.py",
-        "isinstance(following, WaitOp) and not is_taken_down(following.signal)",
-        "isinstance(following, WaitOp)",
+        "_is_fenced_anew(following) and not is_taken_down(following.signal)",
+        "_is_fenced_anew(following)",
         _AT_SIZES,
         _SEMAPHORE,
     ),
