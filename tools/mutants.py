@@ -232,6 +232,10 @@ class Tally:
     def made(self) -> int:
         return sum(counts.total() for counts in self.by_operator.values())
 
+    @property
+    def caught(self) -> int:
+        return self.made - len(self.survivors)
+
     def add(self, part: Tally) -> None:
         for operator, counts in part.by_operator.items():
             self.by_operator.setdefault(operator, Counter()).update(counts)
@@ -250,10 +254,8 @@ class Tally:
 
 
 def tally(subject: Subject, operators: Iterable[Operator] = OPERATORS, part: int = 0, parts: int = 1) -> Tally:
-    """What notices breaks of a subject, or those at one of so many `parts` of the places; with the first part goes what
-    is unbroken."""
-    kernel = subject.compiled.kernel
-    found = Tally(subject.name, accused="" if part else caught(kernel, subject))
+    """What notices breaks of a subject, or those at one of so many `parts` of the places."""
+    kernel, found = subject.compiled.kernel, Tally(subject.name)
     for operator, position in places(kernel, operators)[part::parts]:
         where, broken = _broken(kernel, operator, position)
         layer = caught(broken, subject)
@@ -269,14 +271,17 @@ def examples(names: Collection[str]) -> list[Path]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Breaks that one process makes."""
+    """Breaks that one process makes; with the first part it checks the subject as it is."""
 
     path: Path
     overlap: str
     part: int = 0
 
     def tally(self) -> Tally:
-        return tally(subject_at(self.path, self.overlap), part=self.part, parts=PARTS)
+        subject = subject_at(self.path, self.overlap)
+        found = tally(subject, part=self.part, parts=PARTS)
+        found.accused = "" if self.part else caught(subject.compiled.kernel, subject)
+        return found
 
 
 def _parts(path: Path) -> list[_Part]:
@@ -303,7 +308,7 @@ def main(names: Collection[str], jobs: int) -> int:
     began = time.perf_counter()
     found: list[Tally] = []
     for done in _tallies(names, jobs):
-        told = f"{done.name}: {done.made - len(done.survivors)} of {done.made}, {time.perf_counter() - began:.0f} s"
+        told = f"{done.name}: {done.caught} of {done.made}, {time.perf_counter() - began:.0f} s"
         print(told, *done.survivors, sep="\n- ", file=sys.stderr, flush=True)
         found.append(done)
     print("| break | mutants | caught | by |\n|---|---|---|---|")

@@ -109,13 +109,12 @@ def subjects(names: Sequence[str]) -> bool:
         for tally in pool.map(_tally, [*mutants.examples(names), *written]):
             none = [operator.name for operator in MISTAKES if operator.name not in tally.by_operator]
             without = f"; not applicable: {', '.join(none)}" if none else ""
-            caught = tally.made - len(tally.survivors)
             beside = f", {len(tally.same)} that change nothing" if tally.same else ""
-            print(f"{tally.name}: {caught} of {tally.made} mutants caught{beside}{without}", flush=True)
+            print(f"{tally.name}: {tally.caught} of {tally.made} mutants caught{beside}{without}", flush=True)
             for line in (*tally.survivors, *tally.same):
                 print(f"- {line}")
             whole &= not tally.survivors
-            total += Counter(subjects=1, made=tally.made, caught=caught, same=len(tally.same))
+            total += Counter(subjects=1, made=tally.made, caught=tally.caught, same=len(tally.same))
     counts = f"{total['caught']} of {total['made']}, of {total['subjects']} subjects"
     print(f"mutants caught: {counts}; {total['same']} change nothing, each for a reason")
     return whole
