@@ -67,6 +67,7 @@ golden: $(DEV)
 bench-report:
 	@$(MAKE) --no-print-directory EXTRAS=dev,bench .venv/.with-dev-bench
 	$(BIN)/python -m pkc.bench.report $(wildcard bench/results/*.json) --readme README.md --plot bench/results.png
+	$(BIN)/python -m tools.gallery
 
 # The pages of docs/ as a site, in build/site.
 site:
