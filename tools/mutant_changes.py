@@ -15,10 +15,9 @@ from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, Fence, FenceOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
-from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.dependence import sources, written_arrays
 from pkc.passes.build import constant
 from pkc.passes.roles.budgets import shared_memory
-from pkc.passes.roles.insert_fences import written_arrays
 from pkc.targets.target import target_of
 
 RANKS = 3

@@ -14,8 +14,9 @@ from pkc.dialect.access import LOADS, READING, ReadOp
 from pkc.dialect.arrays import is_pgl
 from pkc.dialect.coordinates import BlockCountOp, FirstVisitedOp, RankOp, RingPeerOp, VisitedOp
 from pkc.dialect.copies import CopyOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
-from pkc.dialect.types import Layout, PrivateType
+from pkc.dialect.types import Layout, PGLType, PrivateType
 
 
 def sources(values: Iterable[SSAValue], given: Collection[SSAValue] = ()) -> set[SSAValue]:
@@ -178,4 +179,12 @@ def writes(use: Use) -> bool:
     op = use.operation
     if isinstance(op, CopyOp):
         return op.operands[use.index] is op.target
+    if isinstance(op, InvertOp | SumRowsOp):
+        return op.operands[use.index] in op.written
     return any(effect.kind is MemoryEffectKind.WRITE for effect in get_effects(op) or ())
+
+
+def written_arrays(kernel: KernelOp) -> set[SSAValue]:
+    """The arrays that a kernel writes, on any rank."""
+    arrays = (array for array in kernel.arguments.values() if isinstance(array.type, PrivateType | PGLType))
+    return {array for array in arrays if any(map(writes, array.uses))}

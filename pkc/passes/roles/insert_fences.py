@@ -9,14 +9,12 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import AddToArrayOp, AllReduceOp, LoadOp, StoreOp
-from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterStoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import RankOp
-from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, is_taken_down
 from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Fence, FenceOp
-from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import (
@@ -29,13 +27,11 @@ from pkc.dialect.transfers import (
     read_by_threads,
 )
 from pkc.dialect.types import PGLType
-from pkc.passes.analysis.dependence import ancestors, role_around
+from pkc.passes.analysis.dependence import ancestors, role_around, written_arrays
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.in_flight import SENT, Drains
 from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
-
-_WRITES = (StoreOp, AddToArrayOp, ScatterStoreOp, AddByTableOp, AllReduceOp)
 
 
 class InsertFences(KernelPass):
@@ -183,13 +179,6 @@ def _next_effect(op: Operation) -> Operation | None:
     while following is not None and is_side_effect_free(following):
         following = following.next_op
     return following
-
-
-def written_arrays(kernel: KernelOp) -> set[SSAValue]:
-    """The arrays that a kernel writes."""
-    written = {op.array for op in kernel.walk() if isinstance(op, _WRITES)}
-    written |= {array for op in kernel.walk() if isinstance(op, InvertOp | SumRowsOp) for array in op.written}
-    return written | {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
 
 
 def _shared_rows(kernel: KernelOp) -> Iterator[Operation]:
