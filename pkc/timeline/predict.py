@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import roles
@@ -36,8 +36,8 @@ from pkc.timeline.processes import Process, computes, groups_of
 from pkc.timeline.recorder import Prediction, Recorder
 from pkc.timeline.resources import Resources
 
-MOST_STEPS = 4_000_000
-"""A time line ends there: each million takes some seconds."""
+MOST_STEPS = 2_000_000
+"""A time line ends there, after some ten seconds."""
 
 _TOGETHER = 50.0
 """Nanoseconds by which a warp role may run ahead of the others."""
@@ -61,6 +61,7 @@ def predict(
 class _Ring:
     """A channel of one CTA: when its stages were committed and released, by all warpgroups of a role."""
 
+    label: str
     depth: int
     makers: int
     takers: int
@@ -83,7 +84,7 @@ class _Run:
         self._recorder = Recorder(self._target, self._ranks, names_of(list(self._roles)))
         self._resources = Resources(machine, dims, costs, self._recorder)
         self._channels = {op.result: op for op in kernel.body.block.ops if isinstance(op, roles.ChannelOp)}
-        self._number = {value: place for place, value in enumerate(self._channels)}
+        self._number: dict[SSAValue | Operation, int] = {value: place for place, value in enumerate(self._channels)}
         self._rings: dict[tuple[int, int, int], _Ring] = {}
         self._counters: dict[Any, int] = defaultdict(int)
         self._waiting: dict[Any, list[tuple[int, Process]]] = defaultdict(list)
@@ -168,13 +169,15 @@ class _Run:
     # Channels
 
     def _ring(self, one: Process, op: Any) -> tuple[_Ring, int]:
-        number = self._number[op.channel]
+        number = self._number.get(op)
+        if number is None:
+            number = self._number[op] = self._number[op.channel]
         key = one.rank, one.cta, number
         ring = self._rings.get(key)
         if ring is None:
             channel = self._channels[op.channel]
             makers, takers = (self._groups(channel, kinds) for kinds in ((roles.CommitOp,), _RELEASES))
-            ring = self._rings[key] = _Ring(channel.depth, makers, takers)
+            ring = self._rings[key] = _Ring(f"`{channel.label.data}`", channel.depth, makers, takers)
         return ring, number
 
     def _groups(self, channel: roles.ChannelOp, kinds: tuple[type[Operation], ...]) -> int:
@@ -209,13 +212,10 @@ class _Run:
     def _until(self, one: Process, ring: _Ring, times: list[float], place: int, op: Operation) -> bool:
         """Wait for a change of a stage, if it is known when that is."""
         if len(times) > place:
-            self._recorder.waited(one, op, self._label(op), times[place])
+            self._recorder.waited(one, op, ring.label, times[place])
             return True
         ring.waiting.append(one)
         return False
-
-    def _label(self, op: Any) -> str:
-        return f"`{self._channels[op.channel].label.data}`"
 
     def _commit(self, one: Process, step: steps.Step) -> bool:
         op = step[1]

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pkc.cost.memory import memory_time
-from pkc.dialect import access, copies, fences
+from pkc.dialect import copies, fences
+from pkc.dialect.access import GatherOp, Scatter
 from pkc.dialect.attributes import Role
-from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, in_flight
+from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, in_flight, tile_type
 from pkc.dialect.types import Layout, PGLType, dtype_bytes
 from pkc.timeline import steps
 from pkc.timeline.costs import Costs, is_asynchronous
@@ -37,6 +38,17 @@ class _Gpu:
     touched: set[Any] = field(default_factory=set[Any])
 
 
+@dataclass(frozen=True)
+class _Access:
+    """What of an access is the same each time."""
+
+    array: Any
+    bytes: float
+    elements: int
+    axes: int
+    is_asynchronous: bool
+
+
 class Resources:
     """The steps of processes that take some of what they share; `machine` is that of the simulator."""
 
@@ -47,6 +59,8 @@ class Resources:
         self._gpus = [_Gpu() for _ in range(self._ranks)]
         self._sms: dict[tuple[int, int], Sm] = {}
         self._takes: dict[Operation, float] = {}
+        self._accesses: dict[Operation, _Access] = {}
+        self._rows: dict[tuple[Operation, float], float] = {}
 
     def sm(self, rank: int, cta: int) -> Sm:
         """That of a CTA; each has one of its own."""
@@ -65,32 +79,48 @@ class Resources:
     def load(self, one: Process, step: steps.Step) -> bool:
         """An access that reads."""
         _, op, indices, at = step
-        gpu, rates, sm = self._gpus[one.rank], self._rates, one.sm
-        size, share = self._size(op.result, indices)
-        owner = self._owners.of(op.array, indices, one.rank, at)
-        name, time = self._names[op.array], one.time
-        if isinstance(op, access.GatherOp):
+        gpu, rates, sm, access = self._gpus[one.rank], self._rates, one.sm, self._access(op, op.result)
+        size, share = _size(access, indices)
+        name, time = self._names[access.array], one.time
+        if isinstance(op, GatherOp):
             time += self._costs.gathering(op)
             one.time = time
-            size, owner = self._tile_bytes(op.result), one.rank
+            size, owner = access.bytes, one.rank
+        else:
+            owner = self._owners.of(access.array, indices, one.rank, at)
         if owner != one.rank:
             begin = max(time, sm.remote)
             sm.remote = begin + size / rates.fetch_bytes
             done = max(sm.remote, self._linked(owner, one.rank, begin, size)) + rates.load_latency
         else:
             begin = max(time, sm.loads)
-            done = sm.loads = begin + max(size / rates.load_bytes, self._costs.rows(op.result.type, share))
+            done = sm.loads = begin + max(size / rates.load_bytes, self._of_rows(op, share))
             if (name, indices) not in gpu.touched:
                 gpu.touched.add((name, indices))
                 done = max(done, self._in_memory(one.rank, begin, read=size))
             done += rates.load_latency * _ALONE
-        if is_asynchronous(op):
+        if access.is_asynchronous:
             one.arrives[op] = done
             return True
-        one.time += self._tile_bytes(op.result) / rates.add_bytes / one.groups
+        one.time += access.bytes / rates.add_bytes / one.groups
         if owner != one.rank:
             one.time = max(one.time, done)
         return True
+
+    def _access(self, op: Any, tile: SSAValue) -> _Access:
+        found = self._accesses.get(op)
+        if found is None:
+            kind = tile_type(tile)
+            elements = prod(kind.shape)
+            size = elements * dtype_bytes(kind.element_type)
+            found = self._accesses[op] = _Access(op.array, size, elements, kind.rank, is_asynchronous(op))
+        return found
+
+    def _of_rows(self, op: Any, share: float) -> float:
+        found = self._rows.get((op, share))
+        if found is None:
+            found = self._rows[op, share] = self._costs.rows(op.result.type, share)
+        return found
 
     def store(self, one: Process, step: steps.Step) -> bool:
         """An access that writes, or a copy of a copy engine."""
@@ -98,9 +128,8 @@ class Resources:
         if isinstance(op, copies.CopyOp):
             self._copy(one, op, indices, step[4])
             return True
-        rates, sm, time = self._rates, one.sm, one.time
-        size, _ = self._size(op.tile, indices)
-        size /= one.groups
+        rates, sm, time, access = self._rates, one.sm, one.time, self._access(op, op.tile)
+        size = _size(access, indices)[0] / one.groups
         ranks = self._reached(op, indices, one.rank, step[3])
         read = done = time
         for owner in ranks:
@@ -115,7 +144,7 @@ class Resources:
             # Memory is taken now, not when the link has time: what comes earlier must find its turn there.
             taken = self._in_memory(owner, begin, written=size)
             done = max(done, read, begin + rates.announce, self._linked(one.rank, owner, begin, size), taken)
-        if is_asynchronous(op):
+        if access.is_asynchronous:
             one.stores.append((read, done))
         else:
             one.time = read
@@ -133,7 +162,7 @@ class Resources:
         kind = op.array.type
         if isinstance(kind, PGLType) and kind.layout is Layout.Replicate and at is None:
             return [rank, *(other for other in range(self._ranks) if other != rank)]
-        if isinstance(op, access.Scatter):
+        if isinstance(op, Scatter):
             return [rank]
         return [self._owners.of(op.array, indices, rank, at)]
 
@@ -153,17 +182,6 @@ class Resources:
         receiver.receives = max(time, receiver.receives) + takes
         self._recorder.busy["link out"].append((source, sender.sends - takes, sender.sends, size))
         return max(sender.sends, receiver.receives)
-
-    def _size(self, tile: Any, indices: Any) -> tuple[float, float]:
-        """Bytes of a tile that exist, and which share of it they are."""
-        boxed = [index.length for index in indices if not isinstance(index, int)]
-        whole = self._tile_bytes(tile)
-        full = prod(tile.type.shape)
-        share = prod(boxed) / full if len(boxed) == len(tile.type.shape) and full else 1.0
-        return whole * min(1.0, share), min(1.0, share)
-
-    def _tile_bytes(self, tile: Any) -> float:
-        return prod(tile.type.shape) * dtype_bytes(tile.type.element_type)
 
     def drain(self, one: Process, step: steps.Step) -> bool:
         """Wait for earlier loads or stores."""
@@ -218,3 +236,10 @@ class Resources:
 
 def _stores_fetched(one: Process) -> bool:
     return one.op.role.data is not Role.CopyEngine and fetches(one.op)
+
+
+def _size(access: _Access, indices: Any) -> tuple[float, float]:
+    """Bytes of a tile that exist, and which share of it they are."""
+    boxed = [index.length for index in indices if not isinstance(index, int)]
+    share = prod(boxed) / access.elements if len(boxed) == access.axes and access.elements else 1.0
+    return access.bytes * min(1.0, share), min(1.0, share)

@@ -217,7 +217,8 @@ class _Steps(Evaluator):
             if self.needs(op.result):
                 self._read(op)
         elif isinstance(op, access.GatherOp):
-            self._step(LOAD, op, self.names(op.indices), "None")
+            boxes = [index for index in op.indices if not isinstance(index.type, TileType)]
+            self._step(LOAD, op, self.names(boxes), "None")
         elif isinstance(op, access.LoadOp):
             self._step(LOAD, op, self.names(op.indices), self._rank(op.rank))
         elif isinstance(op, access.StoreOp | access.AddToArrayOp):

@@ -148,3 +148,20 @@ def test_longer_lines_are_cut() -> None:
     cut, whole = (predict(kernel, ranks=1, dims=dims, most=most) for most in (5000, 10**6))
     assert whole.ends and not cut.ends
     assert 0 < cut.nanoseconds < whole.nanoseconds
+
+
+GATHERS = {
+    "two tables along one axis": "O[t, h] = Y[first[t], second[t], h]",
+    "pages of a cache": "O[t, h] = Y[first[t] // 4, first[t] % 4, h]",
+    "positions divided": "O[t, h] = Y[positions(t) // 4, positions(t) % 4, h]",
+}
+
+
+@pytest.mark.parametrize("name", GATHERS)
+def test_elements_that_several_tables_name(name: str) -> None:
+    """Half as many rows take less time."""
+    text = "kernel k(Y: bf16[E, 4, H], first: i32[T], second: i32[T], O: bf16[T, H]):\n"
+    text += f"    for t, h in tasks(blocks(T, 16), blocks(H, 64)):\n        {GATHERS[name]}\n"
+    kernel = compile_program(parse_text(Source("k.pk", text)), level="roles").kernel
+    few, many = (predict(kernel, ranks=1, dims={"E": 2000, "H": 64, "T": rows}) for rows in (4000, 8000))
+    assert 0 < few.nanoseconds < many.nanoseconds
