@@ -89,11 +89,12 @@ def check(text: str, sizes: Mapping[str, int]) -> None:
     tile, roles = compiled(text, sizes, "tile"), compiled(text, sizes, "roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, 1, dict(sizes))
-    written, generator = set(Program(tile.kernel).outputs), np.random.default_rng(1)
+    called, generator = Program(tile.kernel), np.random.default_rng(1)
+    written = set(called.outputs)
     inputs: dict[str, np.ndarray[Any, Any]] = {}
     for argument in lowered.body.block.args:
         name, kind = lowered.argument_name(argument), argument.type
-        if name in written or not isinstance(kind, PrivateType):
+        if name in written or name not in called.arrays or not isinstance(kind, PrivateType):
             continue
         # Eighths are exact in all types.
         values: np.ndarray[Any, Any] = np.asarray(generator.integers(-16, 17, memory.arrays[name][0].shape))
@@ -209,6 +210,22 @@ def test_neighbours_come_out_of_a_stage_together(name: str, load: str, times: in
     kernel = machine_level(compiled(EPILOGUES[name], sizes_of(EPILOGUES[name], ALIGNED), "roles").kernel)
     found = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
     assert [one for one in found if one.startswith("load_shared")] == [f"load_shared_{load}"] * times
+
+
+@pytest.mark.parametrize(
+    "order", ["barrier(b[start(m) // 32])", "signal_all(b[start(m)], 1)\n            wait(b[start(m)], ranks)"]
+)
+def test_tiles_in_front_of_a_wait_and_behind_it(order: str) -> None:
+    """Threads go over those of each side in chunks, and the sum over ranks is one of them."""
+    text = f"""\
+kernel k(X: f32[M], Y: f32[M], S: f32[M].symmetric().scratch(), b: signal[M]):
+    with role(communicator):
+        for m in tasks(blocks(M, 32)):
+            store(S[m], X[m])
+            {order}
+            Y[m] = reduce(S[m])
+"""
+    check(text, {"M": 70})
 
 
 def test_a_row_in_one_piece_is_added_to_memory() -> None:

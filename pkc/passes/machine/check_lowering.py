@@ -171,12 +171,10 @@ def _registers(tasks: TasksOp, target: Target) -> Iterator[NotLowered]:
 
 def _chunks(block: Block, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
     """Tiles that threads go over in chunks of neighbours: those of a block have one shape, or lie along an axis."""
-    before, inside, after = flat.chunked(block)
-    yield from _in_chunks([inner for op in inside for inner in op.walk()], axes, target)
-    for op in (*before, *after):
-        for region in op.regions:
-            for other in region.blocks:
-                yield from _chunks(other, axes, target)
+    for before, inside, after in flat.chunked(block):
+        yield from _in_chunks([inner for op in inside for inner in op.walk()], axes, target)
+        for other in (other for op in (*before, *after) for region in op.regions for other in region.blocks):
+            yield from _chunks(other, axes, target)
 
 
 def _in_chunks(ops: Sequence[Operation], axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:

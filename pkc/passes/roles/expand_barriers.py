@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.coordinates import DimOp
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, DimOp
 from pkc.dialect.counters import BarrierOp, CounterOp, SignalAllOp, WaitOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
@@ -47,9 +48,18 @@ class ExpandBarriers(KernelPass):
             other = next((u.operation for u in signal.uses if not isinstance(u.operation, BarrierOp)), None)
             if isinstance(other, CounterOp):
                 raise _refused(using[0], "another signal or wait uses the counter too")
-            counts = [_ops(using, number) for number in range(len(using))]
-            for op, (made, times) in zip(using, counts, strict=True):
-                _expand(op, made, times)
+            for same in _by_counter(using):
+                counts = [_ops(same, number) for number in range(len(same))]
+                for op, (made, times) in zip(same, counts, strict=True):
+                    _expand(op, made, times)
+
+
+def _by_counter(using: Sequence[BarrierOp]) -> Iterable[list[BarrierOp]]:
+    """Barriers by the counters of one array: those of each counter if constants say which one each uses, else all."""
+    found: dict[tuple[int | None, ...], list[BarrierOp]] = {}
+    for op in using:
+        found.setdefault(tuple(map(constant_of, op.indices)), []).append(op)
+    return [list(using)] if any(None in place for place in found) else found.values()
 
 
 def _refused(op: BarrierOp, reason: str) -> PkcError:
@@ -81,8 +91,19 @@ def _ops(using: Sequence[BarrierOp], number: int) -> tuple[list[Operation], SSAV
 
 def _check_in_tasks(using: Sequence[BarrierOp], op: BarrierOp) -> None:
     indices = [index for tasks in enclosing_tasks(op) for index in tasks.body.block.args]
-    if len(using) > 1 or any(index not in op.indices for index in indices):
+    if len(using) > 1 or not all(any(_tells(named, index) for named in op.indices) for index in indices):
         raise _refused(op, "several tasks, or statements, may use one counter")
+
+
+def _tells(named: SSAValue, index: SSAValue) -> bool:
+    """Whether a number is another one for each index: the index, where its block begins, or a part of that which is no
+    longer than the block."""
+    by, made = 1, named.owner
+    if isinstance(made, arith.FloorDivSIOp):
+        by, made = constant_of(made.rhs) or 0, made.lhs.owner
+    if not isinstance(made, BlockPositionOp) or not isinstance(made.block.owner, BlockOp):
+        return named is index
+    return made.block.owner.index is index and 0 < by <= block_type(made.block).extent
 
 
 def _expand(op: BarrierOp, made: list[Operation], times: SSAValue) -> None:

@@ -12,6 +12,7 @@ from pkc.dialect import access, arrays, by_table, counters
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.effects import is_side_effect_free
 from pkc.passes.analysis.pointwise import WHOLE
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
@@ -23,9 +24,21 @@ _LOADS = (access.LoadOp, by_table.GatherOp)
 _ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
 
 
-def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operation]]:
-    """The operations of a block before, from and after those that compute with tiles."""
-    ops = list(block.ops)
+def chunked(block: Block) -> list[tuple[list[Operation], list[Operation], list[Operation]]]:
+    """The operations of a block in parts, each from one that orders memory to the next: those before, from and after
+    the ones that compute with tiles. Where tiles pass from part to part the block is one, and no such operation in it
+    computes in chunks."""
+    parts: list[list[Operation]] = [[]]
+    for op in block.ops:
+        if isinstance(op, _ORDERING):
+            parts.append([])
+        parts[-1].append(op)
+    if any(_leaves(op, part) for part in parts for op in part if _gives_tiles(op)):
+        return [_chunked(list(block.ops))]
+    return [_chunked(part) for part in parts]
+
+
+def _chunked(ops: list[Operation]) -> tuple[list[Operation], list[Operation], list[Operation]]:
     on_tiles = [number for number, op in enumerate(ops) if _on_tiles(op)]
     if not on_tiles:
         return ops, [], []
@@ -34,7 +47,25 @@ def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operat
     # A loop or branch around such operations that also orders memory runs iteration by iteration.
     if any(isinstance(inner, _ORDERING) for op in inside for inner in op.walk()):
         return ops, [], []
-    return ops[:first], inside, ops[last:]
+    needed = _needed_outside(inside)
+    return [*ops[:first], *needed], [op for op in inside if op not in needed], ops[last:]
+
+
+def _needed_outside(inside: Sequence[Operation]) -> list[Operation]:
+    """What computes integers that are also used elsewhere, and what these are computed from."""
+    later = [op for op in inside if not _on_tiles(op) and _leaves(op, inside)]
+    made = sources([result for op in later for result in op.results])
+    return [op for op in inside if is_side_effect_free(op) and not _on_tiles(op) and not made.isdisjoint(op.results)]
+
+
+def _leaves(op: Operation, ops: Sequence[Operation]) -> bool:
+    """Whether a result is used elsewhere than in some operations of its block."""
+    uses = [use.operation for result in op.results for use in result.uses]
+    return any(not any(inner.is_ancestor(use) for inner in ops) for use in uses)
+
+
+def _gives_tiles(op: Operation) -> bool:
+    return any(isinstance(result.type, TileType) for result in op.results)
 
 
 def _on_tiles(op: Operation) -> bool:

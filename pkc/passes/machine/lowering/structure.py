@@ -41,11 +41,11 @@ def lower_block(role: WarpRole, block: Block) -> None:
     if not role.threads.flat or role.chunk is not None:
         lower_ops(role, list(block.ops))
         return
-    before, inside, after = flat.chunked(block)
-    lower_ops(role, before)
-    if inside:
-        flat.lower(role, inside, lower_ops)
-    lower_ops(role, after)
+    for before, inside, after in flat.chunked(block):
+        lower_ops(role, before)
+        if inside:
+            flat.lower(role, inside, lower_ops)
+        lower_ops(role, after)
 
 
 def lower_ops(role: WarpRole, ops: Sequence[Operation]) -> None:
