@@ -360,7 +360,8 @@ def _check_position(name: str, value: Value, dim: Dim, span: Span) -> None:
     if not isinstance(value, Constant) or 0 <= value.value < (dim if isinstance(dim, int) else 2**31):
         return
     problem = f"positions are 0 to {dim - 1}" if isinstance(dim, int) else "positions are 0 and up"
-    raise PkcError(BadIndex(span, name, f"position {value.value}", problem=problem))
+    hint = f"write `{dim} - {-value.value}` to count from the end" if value.value < 0 else ""
+    raise PkcError(BadIndex(span, name, f"position {value.value}", hint, problem))
 
 
 def _bound(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> SSAValue:

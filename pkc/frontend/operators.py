@@ -73,6 +73,7 @@ _FOLD_UNARY: dict[str, Callable[[Any], float | bool]] = {
 
 _FLOAT_ONLY = frozenset((*words(elementwise.Unary, f32), *words(elementwise.Binary, f32)))
 _INTEGER_ONLY = frozenset(words(elementwise.Binary, i32))
+_OF_FLOATS = {"//": "`/` divides floats", "%": "of floats write `x - y * floor(x / y)`"}
 _LOGIC = frozenset((*words(elementwise.Unary, i1), *words(elementwise.Binary, i1)))
 
 _OF_BITS = {"&": "write `and`", "|": "write `or`", "^": "write `!=`", "<<": "", ">>": ""}
@@ -117,8 +118,7 @@ def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Valu
     if op in _FLOAT_ONLY and kind != "float":
         raise PkcError(BadOperand(span, op, str(left), "floats", "`//` divides integers"))
     if op in _INTEGER_ONLY and kind != "integer":
-        hint = "`/` divides floats" if op == "//" else ""
-        raise PkcError(BadOperand(span, op, str(left), "integers", hint))
+        raise PkcError(BadOperand(span, op, str(left), "integers", _OF_FLOATS.get(op, "")))
     if is_scalar_integer(left) and is_scalar_integer(right):
         return _integer_binary(frame, op, left, right, span)
     if not isinstance(left, Tile) and not isinstance(right, Tile):

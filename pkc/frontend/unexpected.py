@@ -22,8 +22,10 @@ _CHARACTER_HINTS = {
     "}": "brackets are `(` `)` and `[` `]`",
     "!": "write `not`, or `!=` to compare",
     "?": "choose with `where(condition, a, b)`",
-    "~": "write `x ^ -1`",
+    "~": "`not` negates a condition; of integers write `x ^ -1`",
 }
+
+_CONVERTING = ("to", "astype", "type", "cast", "float", "half", "bfloat16", "int")
 
 _EXPRESSION = frozenset(("NAME", "NUMBER", "LPAR", "MINUS", "TRUE", "FALSE", "INF"))
 _BITS = ("AMPERSAND", "VBAR", "CIRCUMFLEX", "SHIFT")
@@ -111,10 +113,22 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
     if expected == {"COLON"} and layout.open:
         return "a parameter has a type: `A: bf16[M, N]`, `n: i32` or `D: const`"
     if expected == {"LSQB"} and layout.last is not None and layout.last == ")":
-        return "another rank's copy is addressed with its index: `A.at(r)[m, n]`"
+        return _of_method(_line(layout.source, token))
+    if token.type == "IF" and _line(layout.source, token).strip():
+        return "choose with `where(condition, a, b)`"
+    if token.type == "COMMA" and not layout.open and "EQUAL" in expected:
+        return "each name is assigned by a statement of its own"
     if "NAME" in expected and token.isidentifier():
         return f"`{token}` is a keyword"
     return ""
+
+
+def _of_method(line: str) -> str:
+    """What to write for a call behind a dot."""
+    name = re.search(r"\.\s*(\w+)\s*\([^()]*\)\s*$", line)
+    if name is None or name[1] == "at":
+        return "another rank's copy is addressed with its index: `A.at(r)[m, n]`"
+    return "write `cast(x, f32)`" if name[1] in _CONVERTING else f"functions come first: `{name[1]}(x)`"
 
 
 def _line(source: Source, token: Token) -> str:

@@ -45,8 +45,9 @@ class ReadAndWritten(Diagnostic):
     title = "`{array}` is read and written by the same `tasks`"
     label = "this may read what another task or rank writes"
     note = "tasks and ranks run in no order; only the very tile that a task writes may be read by it"
-    help = "write to another array, or read in another `tasks` statement"
+    help = "write to another array, or read in another `tasks` statement{hint}"
     array: str
+    hint: str = ""
 
 
 class StoredAndSummed(Diagnostic):

@@ -15,7 +15,17 @@ from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from pkc.diagnostics import Diagnostic, Label, PkcError
-from pkc.dialect.access import READING, AccumulateOp, AllReduceOp, LoadOp, ReadOp, StoreAddOp, StoreOp, places_of
+from pkc.dialect.access import (
+    READING,
+    AccumulateOp,
+    AllReduceOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    StoreAddOp,
+    StoreOp,
+    places_of,
+)
 from pkc.dialect.arrays import is_pgl
 from pkc.dialect.by_table import ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
 from pkc.dialect.coordinates import RankOp
@@ -139,7 +149,13 @@ def _phase(kernel: KernelOp, tasks: TasksOp, places: _Places) -> Iterator[Diagno
         clash = next((op for op, place in writes.get(read.array, ()) if at is None or place != at), None)
         if clash is not None:
             also = (Label(_span(clash), "written here"),)
-            yield errors.ReadAndWritten(_span(read), _name(kernel, read.array), also=also)
+            name = _name(kernel, read.array)
+            hint = f"; a statement `all_reduce({name}[...])` sums all copies in place" if _is_sum(read) else ""
+            yield errors.ReadAndWritten(_span(read), name, hint, also=also)
+
+
+def _is_sum(read: Operation) -> bool:
+    return isinstance(read, ReduceOp) and read.by is None
 
 
 class _Places:
