@@ -28,6 +28,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import FLOATS, RANKS, i8, i32
 from pkc.sim.compared import Cases, sides, spread_out
+from pkc.sim.domains import without_sign
 from pkc.sim.guarded import is_kept_from
 from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
@@ -172,10 +173,11 @@ def _array(
     called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator, period: int | None
 ) -> Values:
     kind, shape = called.arrays[name], _shape(called, name, sizes)
-    if kind.element_type in FLOATS and period is not None and period < prod(shape):
-        return np.resize(rng.standard_normal(period, dtype=np.float32).astype(numpy_dtype(kind.element_type)), shape)
     if kind.element_type in FLOATS:
-        return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(kind.element_type))
+        size = shape if period is None or period >= prod(shape) else period
+        floats = rng.standard_normal(size, dtype=np.float32)
+        floats = abs(floats) if called.kernel.arguments[name] in without_sign(called.kernel) else floats
+        return np.resize(floats.astype(numpy_dtype(kind.element_type)), shape)
     if kind.element_type == i8:
         return rng.integers(-128, 128, shape, np.int8)
     argument = called.kernel.arguments[name]

@@ -260,7 +260,8 @@ def _ratio(error: Values, bound: Values) -> Values:
 def _problem(found: float, errors: _Errors, where: tuple[int, ...], written: bool) -> str:
     value = errors.value[where]
     if errors.unknown[where]:
-        return "the reference is NaN there" if np.isnan(value) else "the reference has no bound there"
+        nothing = "the reference is NaN there, of these inputs: `--in A=a.npy` gives others"
+        return nothing if np.isnan(value) else "the reference has no bound there"
     if not written:
         return f"is {found:g}, but the kernel writes nothing there"
     if np.isnan(found) or found == POISON_INT:

@@ -151,7 +151,7 @@ def test_a_missing_write_is_caught():
 @pytest.mark.parametrize(
     ("value", "bound", "output", "ok", "problem"),
     [
-        (np.nan, 0.0, np.nan, False, "the reference is NaN there"),
+        (np.nan, 0.0, np.nan, False, "the reference is NaN there, of these inputs: `--in A=a.npy` gives others"),
         (1.0, np.inf, 1.0, False, "the reference has no bound there"),
         (np.inf, 0.0, np.inf, True, ""),
         (np.inf, 0.0, 1.0, False, "is 1, expected inf"),
