@@ -6,24 +6,22 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from pkc.check.counterexample import ADDRESSES
 from pkc.check.static import LAUNCHES
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
 from pkc.dialect.arrays import array_type
-from pkc.dialect.coordinates import RankOp, RingPeerOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import RANKS, Dim
+from pkc.dialect.types import Dim
 from pkc.location import span_of
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.semantics.errors import IndexOutOfRange
 from pkc.sim.draw import seeds_for, seeds_together
 from pkc.sim.numbers import grows_with
 from pkc.sim.run import resolve_dims
-from pkc.sim.small import other_dims, swept_dims
+from pkc.sim.small import least_dims, other_dims, swept_dims
 
 FEW = 2
 """As many orders at most are tried of each of them."""
@@ -48,6 +46,8 @@ class Instance:
     """Whether it is one of many, looked at in one order."""
     alike: bool = False
     """Whether it is about inputs in which the elements of arrays are alike, not about sizes."""
+    least: bool = False
+    """Whether it may be too small for the program."""
 
 
 def other_instances(
@@ -60,7 +60,8 @@ def other_instances(
     """Further instances, in which dimensions that are given keep their size. If the program compares integers that are
     drawn, each has other ones, and there are more with the sizes asked for, until each integer has been on both sides;
     briefly also those in which all elements of an array, or of a row, are alike, there and at the sizes that pass
-    numbers. Last come many sizes in a row, looked at briefly. Raises `PkcError` if dimensions do not fit."""
+    numbers. Last come many sizes in a row, looked at briefly, and those that may be too small. Raises `PkcError` if
+    dimensions do not fit."""
     seeds = min(_MOST_SEEDS, 2 * seeds_for(kernel, ranks=ranks, dims=asked))
     seen = [dict(asked)]
     for sizes in other_dims(kernel, ranks):
@@ -73,11 +74,12 @@ def other_instances(
     yield from (one for one in _alike(kernel, ranks, asked) if one.seed not in drawn)
     if seen[-1] != asked:
         yield from _alike(kernel, ranks, seen[-1])
-    for sizes in swept_dims(kernel, ranks):
-        dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
-        if dims not in seen:
-            yield Instance(dims, LAUNCHES * len(seen) if seeds else 0, brief=True)
-            seen.append(dims)
+    for least, some in ((False, swept_dims(kernel, ranks)), (True, least_dims(kernel, ranks))):
+        for sizes in some:
+            dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
+            if dims not in seen:
+                yield Instance(dims, LAUNCHES * len(seen) if seeds else 0, brief=True, least=least)
+                seen.append(dims)
 
 
 def _alike(kernel: KernelOp, ranks: int, dims: Mapping[str, int]) -> Iterator[Instance]:
@@ -86,45 +88,29 @@ def _alike(kernel: KernelOp, ranks: int, dims: Mapping[str, int]) -> Iterator[In
     yield from (Instance(dims, seed, brief=True, alike=True) for seed in range(first, end, LAUNCHES))
 
 
-def too_small(kernel: KernelOp, mean: Callable[[], object]) -> Diagnostic | None:
-    """What a program from which roles are derived finds past the end of an array where `mean` runs it: for such sizes
-    its dimensions depend on each other in a way that its text does not say. Not what it finds past the end of the very
-    dimension that it goes through: that is so for any size."""
-    if kernel.roles:
+def too_small(kernel: KernelOp, mean: Callable[[], object], *, least: bool = False) -> Diagnostic | None:
+    """What a program from which roles are derived, or any where the `least` sizes are looked at, finds past the end of
+    an array where `mean` runs it: for such sizes its dimensions depend on each other in a way that its text does not
+    say. Not what it finds past the end of the very dimension that it goes through: that is so for any size."""
+    if kernel.roles and not least:
         return None
     try:
         mean()
     except PkcError as error:
         first = error.diagnostics[0]
-        return first if isinstance(first, ADDRESSES) and not _overruns_itself(kernel, first) else None
+        return first if isinstance(first, ADDRESSES) and (least or not _overruns_itself(kernel, first)) else None
     return None
 
 
 def _overruns_itself(kernel: KernelOp, found: Diagnostic) -> bool:
     """Whether an index outside of a dimension grows with that dimension alone."""
-    return any(isinstance(dim, str) and grows_with(index) == {dim} for dim, index in _indices_at(kernel, found))
+    return any(isinstance(dim, str) and grows_with(index) == {dim} for dim, index in indices_at(kernel, found))
 
 
-def is_past_ranks(kernel: KernelOp, found: Diagnostic) -> bool:
-    """Whether an index lies outside of a dimension that is as long as there are ranks, and no rank's number is in it:
-    that is not a rank which is missing on so few."""
-    return any(dim == RANKS and not _names_rank(index) for dim, index in _indices_at(kernel, found))
-
-
-def _indices_at(kernel: KernelOp, found: Diagnostic) -> Iterator[tuple[Dim, SSAValue]]:
+def indices_at(kernel: KernelOp, found: Diagnostic) -> Iterator[tuple[Dim, SSAValue]]:
     """The dimensions, and the indices, that a finding past the end of an array may be about."""
     if not isinstance(found, IndexOutOfRange):
         return
     for op in kernel.walk():
         if isinstance(op, _INDEXED) and span_of(op.location) == found.span and array_name(op.array) == found.array:
             yield array_type(op.array).dimensions[found.axis], op.indices[found.axis]
-
-
-def _names_rank(value: SSAValue) -> bool:
-    """Whether the number of a rank is in an integer, or may be as a branch makes it."""
-    if isinstance(value, BlockArgument):
-        loop = value.owner.parent_op()
-        return isinstance(loop, scf.ForOp) and value.index > 0 and _names_rank(loop.iter_args[value.index - 1])
-    made = value.owner
-    assert isinstance(made, Operation)
-    return isinstance(made, RankOp | RingPeerOp) or bool(made.regions) or any(map(_names_rank, made.operands))

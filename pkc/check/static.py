@@ -56,12 +56,14 @@ class Static:
     """Whether what is signalled depends on tiles, so that only a simulation can tell."""
 
 
-def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], seed: int = 0) -> Static:
+def check_statically(
+    kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], seed: int = 0, briefly: bool = False
+) -> Static:
     """Check the roles level of a kernel for given sizes: first for all sizes, then the events of each warp role.
 
     Two grids are checked: that of the target, one CTA for each SM; and one CTA for each group of SMs, where every task
-    follows the previous one on the same CTA. Tasks of roles that an author wrote are checked on 2 CTAs as well.
-    Integers that decide about counts are drawn.
+    follows the previous one on the same CTA. Tasks of roles that an author wrote are checked on 2 CTAs as well, and
+    `briefly` on these alone. Integers that decide about counts are drawn.
     """
     began = time.perf_counter()
     module = kernel.parent_op()
@@ -77,7 +79,7 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     warp_roles = events = spread = 0
     lowered, partial = False, set[Operation]()
     try:
-        for grid in _grids(called):
+        for grid in _grids(called, briefly=briefly):
             found, counts, progress = _run(called, data, grid)
             warp_roles, events, spread = warp_roles + counts[0], events + counts[1], counts[2]
             lowered, partial = lowered or progress.lowered, partial | progress.partial
@@ -102,12 +104,13 @@ def waits_for_later_tasks(written: KernelOp, *, ranks: int, dims: Mapping[str, i
     return [finding for finding in found if isinstance(finding, NotResident)]
 
 
-def _grids(called: Program) -> Sequence[tuple[int, int]]:
+def _grids(called: Program, *, briefly: bool) -> Sequence[tuple[int, int]]:
     """Numbers of CTAs that compute and that only communicate."""
     computing, communicating = called.needed
-    smallest = (1, 2)[: 2 if called.has_written_roles or not called.per_cta else 1]
-    few = ((max(ctas, computing), min(called.comm_sms, max(ctas, communicating))) for ctas in smallest)
-    return [*few, called.resident]
+    written = called.has_written_roles or not called.per_cta
+    smallest = (1, 2)[: 2 if written else 1]
+    few = [(max(ctas, computing), min(called.comm_sms, max(ctas, communicating))) for ctas in smallest]
+    return few if briefly and written else [*few, called.resident]
 
 
 def _for_want_of_ctas(

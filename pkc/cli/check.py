@@ -23,7 +23,8 @@ from pkc.check.counterexample import (
     same_as,
 )
 from pkc.check.grounds import Ground, Word, explored, followed, instance_text, orders_text, proved, simulated
-from pkc.check.instances import FEW, is_past_ranks, other_instances, too_small
+from pkc.check.instances import FEW, other_instances, too_small
+from pkc.check.other_ranks import is_mistaken, other_ranks, sizes_on
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
 from pkc.check.run import Baseline, Trial, Trials, baseline_of, explained, launches_until_reuse, wide_trials
@@ -40,11 +41,8 @@ from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
 from pkc.sim.small import small_dims
 
-_OTHER_RANKS = (3, 4, 5, 1)
-"""Numbers of ranks that show what two do not: a next one that is not the one before, a second level, an odd rest."""
-
 _AT_A_GLANCE = 5
-"""As many orders are tried on each of them, one of each kind."""
+"""As many orders are tried of the smallest instance on another number of ranks, one of each kind."""
 
 
 def levels_of(chosen: Chosen, target: str) -> tuple[Compiled, Compiled]:
@@ -92,19 +90,18 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     if tables:
         return _conclude(checked)
     few = replace(request, seeds=min(request.seeds, FEW), exhaustive=0)
-    once = replace(few, seeds=1)
     others = other_instances(tile.kernel, ranks, settings.dims, settings.scalars, dims)
     brief: list[_Checked] = []
     alike = 0
     for one in others:
         grounds = [] if one.dims == dims else checked.grounds
         other = replace(checked, dims=one.dims, seed=one.seed, request=few, grounds=grounds)
-        past = too_small(tile.kernel, other.mean)
+        past = too_small(tile.kernel, other.mean, least=one.least)
         if past is not None and not one.brief:
             click.echo(f"no order on {other.where}: it is too small ({_in_short(past)})")
         if past is not None:
             continue
-        if one.brief and not _at_a_glance(replace(other, request=once)):
+        if one.brief and not _at_a_glance(other, (_trial(0),)):
             brief += [] if one.alike else [other]
             alike += one.alike
         elif not _check(other):
@@ -112,10 +109,9 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     if alike:
         click.echo(f"ok: 1 order with each of {alike} inputs more, in which the elements of arrays are alike")
     if brief:
-        sizes = "; ".join(instance_text(ranks, one.dims) for one in (brief[0], brief[-1]))
-        click.echo(f"ok: 1 order on each of {len(brief)} sizes more, from {sizes}")
-        checked.grounds.append(simulated(roles.kernel, Word.Sampled, "1 order", f"{len(brief)} sizes more"))
-    if request.other_ranks and tile.kernel.roles and not all(_on_ranks(checked, few, count) for count in _OTHER_RANKS):
+        _say_brief(checked, brief)
+    numbers = other_ranks(tile.kernel) if request.other_ranks and tile.kernel.roles else []
+    if not all(_on_ranks(checked, few, count) for count in numbers):
         return False
     return _conclude(checked)
 
@@ -137,50 +133,92 @@ def _check(checked: _Checked) -> bool:
 
 
 def _on_ranks(checked: _Checked, request: Request, ranks: int) -> bool:
-    """Look at another number of ranks, at the smallest sizes: on two the next rank is the one before, and on one every
-    rank is the first. True if nothing was found but that a number names what is not there on so many."""
+    """Look at another number of ranks, at the smallest sizes in several orders, each rank late in one of them, then
+    briefly at more sizes. True if nothing was found but that a number names what is not there on so many."""
     chosen, kernel = replace(request.chosen, ranks=ranks), checked.tile.kernel
     settings = chosen.settings(kernel)
-    request = replace(request, chosen=chosen, delays=(), seeds=_AT_A_GLANCE)
+    asked, checked = checked.ranks, replace(checked, request=replace(request, chosen=chosen, delays=()), seed=0)
     try:
         dims = resolve_dims(kernel, small_dims(kernel, ranks) | settings.dims, settings.scalars, ranks)
     except PkcError as error:
         click.echo(f"no order on {ranks} ranks: sizes do not fit ({_in_short(error.diagnostics[0])})")
         return True
-    other = replace(checked, request=request, dims=dims, seed=0)
-    found = _at_a_glance(other)
-    if not found:
-        orders = orders_text(_AT_A_GLANCE)
-        click.echo(f"ok: {orders} on {other.where}")
-        checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders, other.where))
-        return True
-    if isinstance(found[0], ADDRESSES) and not is_past_ranks(kernel, found[0]):
-        click.echo(f"no order on {other.where}: what a number names is not there ({_in_short(found[0])})")
-        return True
-    asked = checked.ranks
+    trials = [_trial(seed) for seed in range(_AT_A_GLANCE)]
+    trials += [_trial(rank, (Delay(rank),)) for rank in range(ranks if ranks > 1 else 0)]
+    first = replace(checked, dims=dims)
+    found = _at_a_glance(first, trials)
+    if found and _is_past_ranks(first, found):
+        click.echo(f"no order on {first.where}: what a number names is not there ({_in_short(found.findings[0])})")
+    elif found:
+        return _show_other(first, found, asked)
+    else:
+        click.echo(f"ok: {orders_text(len(trials))} on {first.where}")
+        checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders_text(len(trials)), first.where))
+    brief: list[_Checked] = []
+    for place, sizes in enumerate(sizes_on(kernel, ranks, settings.dims, settings.scalars, dims), start=1):
+        other = replace(checked, dims=sizes)
+        found = _at_a_glance(other, (_trial(place),))
+        if found and not _is_past_ranks(other, found):
+            return _show_other(other, found, asked)
+        brief += [] if found else [other]
+    if brief:
+        _say_brief(checked, brief)
+    return True
+
+
+def _is_past_ranks(other: _Checked, found: _Found) -> bool:
+    """Whether what was found is only that a number names what is not there on so many ranks."""
+    first = found.findings[0]
+    return isinstance(first, ADDRESSES) and not is_mistaken(other.tile.kernel, first)
+
+
+def _show_other(other: _Checked, found: _Found, asked: int) -> bool:
+    """Print what was found on another number of ranks, and that nothing was on those asked for. False."""
     click.echo(f"on {asked} ranks nothing was found; `--ranks {asked}` checks these alone")
-    return _check(other)
+    if found.trial is None:
+        console.diagnostics(found.findings)
+        _show_run(other, list(found.findings))
+    else:
+        _show(other, list(found.findings), found.trial)
+    return False
+
+
+def _say_brief(checked: _Checked, brief: Sequence[_Checked]) -> None:
+    sizes = "; ".join(dict.fromkeys(one.where for one in (brief[0], brief[-1])))
+    how_many = f"{len(brief)} sizes more" if len(brief) > 1 else "1 size more"
+    click.echo(f"ok: 1 order on each of {how_many}, from {sizes}")
+    where = f"{how_many} on {brief[0].ranks} ranks"
+    checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, "1 order", where))
 
 
 def _in_short(found: Diagnostic) -> str:
     return f"{found.code}: {found.fill(found.title)}"
 
 
-def _at_a_glance(checked: _Checked) -> Sequence[Diagnostic]:
-    """What is found statically, or in the first order that finds something."""
+@dataclass(frozen=True)
+class _Found:
+    """What was found at a glance, and in which order."""
+
+    findings: Sequence[Diagnostic]
+    trial: Trial | None = None
+    """None if it was found statically."""
+
+
+def _at_a_glance(checked: _Checked, trials: Iterable[Trial]) -> _Found | None:
+    """What is found statically, on as few CTAs as go, or in the first order that finds something."""
     kernel = checked.roles.kernel
-    static = check_statically(kernel, ranks=checked.ranks, dims=checked.dims, seed=checked.seed)
+    static = check_statically(kernel, ranks=checked.ranks, dims=checked.dims, seed=checked.seed, briefly=True)
     if static.findings:
-        return static.findings
+        return _Found(static.findings)
     try:
-        trials = Trials(kernel, checked.baseline)
+        tried = Trials(kernel, checked.baseline)
     except PkcError as error:
-        return error.diagnostics
-    for seed in range(checked.request.seeds):
-        found = trials.check(_trial(seed))
+        return _Found(error.diagnostics, _trial(0))
+    for trial in trials:
+        found = tried.check(trial)
         if found:
-            return found
-    return []
+            return _Found(found, trial)
+    return None
 
 
 def _trial(seed: int, delays: tuple[Delay, ...] = ()) -> Trial:
@@ -221,7 +259,7 @@ def _simulate(checked: _Checked, spread: int) -> bool:
         try:
             baseline = checked.baseline
         except PkcError as error:  # roles that an author wrote fail at the tile level already
-            _show(checked, list(error.diagnostics), None)
+            _show(checked, list(error.diagnostics), _trial(0))
             return False
         wide = wide_trials(checked.tile.kernel, spread, seeds)
         failed, found = _first_failure(checked, baseline, wide)
@@ -324,8 +362,7 @@ def _show(checked: _Checked, found: list[Diagnostic], failed: Trial | None) -> N
     search = Search()
     example = _example(checked, failed, same_as(found[0]), search)
     console.diagnostics(found if example is None else example.found)
-    if example is not None:
-        console.lines(_run(example))
+    console.lines([f"  on {checked.where}"] if example is None else _run(example))
     console.lines(_stopped(search))
 
 

@@ -7,6 +7,7 @@ an integer that is compared with a number, or divided by one, has to come above 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import lcm
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
@@ -43,6 +44,19 @@ def passed_by(kernel: KernelOp, ranks: int) -> dict[str, int]:
         for dim, size in _passed(op, ranks):
             found[dim] = max(found.get(dim, 0), size)
     return found
+
+
+def met_by(kernel: KernelOp, ranks: int, most: int) -> dict[str, int]:
+    """How long dimensions must be for an integer to have the last rest of each of several numbers at once that it is
+    divided by, as far as that is no more than `most` steps."""
+    found: dict[str, tuple[int, int]] = {}
+    for op in kernel.walk():
+        number = number_in(op.rhs) if isinstance(op, arith.FloorDivSIOp) else None
+        for dim, step in _steps(op.operands[0], ranks).items() if number is not None and number > 1 else ():
+            together, longest = found.get(dim, (1, 1))
+            if lcm(together, number or 1) <= most:
+                found[dim] = lcm(together, number or 1), max(step, longest)
+    return {dim: together * step + 1 for dim, (together, step) in found.items()}
 
 
 def number_in(value: SSAValue) -> int | None:

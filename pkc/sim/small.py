@@ -20,7 +20,7 @@ from pkc.dialect.program import KernelOp, TasksOp, is_scalar
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import BroadcastOp, ClipOp, PositionsOp, block_type
 from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, SignalType, TileType
-from pkc.sim.numbers import end_of, most, number_in, passed_by
+from pkc.sim.numbers import end_of, met_by, most, number_in, passed_by
 from pkc.sim.program import Program
 
 MANY = 64
@@ -38,8 +38,8 @@ _IN_A_SHARE = 2
 _CUT = 3
 """Whole blocks of a list that a scalar ends or begins."""
 
-_SWEPT = 9
-"""So many sizes in a row, of which none is looked at for long."""
+SWEPT = range(1, 10)
+"""Sizes in a row, of which none is looked at for long."""
 
 _ARITHMETIC = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.FloorDivSIOp)
 _OF_ELEMENTS = (elementwise.AddOp, elementwise.SubOp, elementwise.MulOp, FloorDivOp, elementwise.ModOp)
@@ -73,8 +73,9 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
     Dimensions whose lists of blocks end or begin at scalars have several blocks in a fifth one: launches with other
     scalars have other numbers of them.
 
-    In the last one dimensions are long enough for integers to pass the numbers that the program names
-    (`pkc/sim/numbers.py`), as far as that takes no more than `MOST` blocks.
+    In the last ones dimensions are long enough for integers to pass the numbers that the program names, and for the
+    rests of several numbers to be the last ones at once (`pkc/sim/numbers.py`), as far as that takes no more than
+    `MOST` blocks.
     """
     blocks, sharded, sizes = _blocks(kernel), _sharded(kernel), _sizes(kernel, ranks)
     few = {dim: max(1, ranks - 1) for dim in sizes if dim in sharded or (kernel.roles and dim in blocks)}
@@ -93,26 +94,39 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
     cut = {dim: _CUT * blocks[dim] + 1 for dim in _cut_by_scalars(kernel) if dim in blocks}
     if cut:
         yield _fitted(kernel, ranks, sizes | cut)
-    passed = {dim: size for dim, size in passed_by(kernel, ranks).items() if size <= MOST * blocks.get(dim, 1)}
-    if any(size > sizes[dim] for dim, size in passed.items()):
-        yield _fitted(kernel, ranks, sizes | {dim: max(sizes[dim], size) for dim, size in passed.items()})
+    for long in (passed_by(kernel, ranks), met_by(kernel, ranks, MOST)):
+        passed = {dim: size for dim, size in long.items() if size <= MOST * blocks.get(dim, 1)}
+        if any(size > sizes[dim] for dim, size in passed.items()):
+            sizes |= {dim: max(sizes[dim], size) for dim, size in passed.items()}
+            yield _fitted(kernel, ranks, sizes)
 
 
-def swept_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
-    """Sizes in a row: each dimension has from 1 to `_SWEPT` blocks, or elements if it has no blocks, all of them once,
-    and in the end each of them is longer than all others. What is wrong for multiples of 3, for exactly six blocks, or
+def swept_dims(kernel: KernelOp, ranks: int, steps: Sequence[int] = SWEPT) -> Iterator[dict[str, int]]:
+    """Sizes in a row: each dimension has from 1 to 9 blocks, or elements if it has no blocks, all of them once, and in
+    the end each of them is longer than all others. What is wrong for multiples of 3, for exactly six blocks, or
     where one dimension is longer than another one, is so for some of them. Only of roles that an author wrote, or where
     the places that are stored to are computed."""
     if not kernel.roles and not any(map(_is_computed, _places_stored_to(kernel))):
         return
     blocks, dims = _blocks(kernel), [dim for dim in _sizes(kernel, ranks) if dim not in _divided(kernel)]
-    for step in range(1, _SWEPT + 1):
-        numbers = {dim: (step * (1, 2, 4, 5, 7, 8)[place % 6] - 1) % _SWEPT + 1 for place, dim in enumerate(dims)}
+    for step in steps:
+        numbers = {dim: (step * (1, 2, 4, 5, 7, 8)[place % 6] - 1) % len(SWEPT) + 1 for place, dim in enumerate(dims)}
         sizes = _sizes(kernel, ranks) | {dim: blocks.get(dim, 1) * number for dim, number in numbers.items()}
         yield _fitted(kernel, ranks, sizes)
-    for longest in dims if len(dims) > 1 else ():
-        sizes = _sizes(kernel, ranks) | {dim: _SWEPT * blocks.get(dim, 1) if dim == longest else 1 for dim in dims}
+    for longest in dims if len(dims) > 1 and steps == SWEPT else ():
+        sizes = _sizes(kernel, ranks) | {dim: len(SWEPT) * blocks.get(dim, 1) if dim == longest else 1 for dim in dims}
         yield _fitted(kernel, ranks, sizes)
+
+
+def least_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
+    """Sizes, of roles that an author wrote, below those that the numbers of the program need, or seem to: a loop over
+    `T - 3` has no iterations then, and a branch may be for longer ones. The program may go past the end of an array
+    there, as it may have only greater sizes in mind."""
+    needed, sizes = _needed(kernel, ranks), small_dims(kernel, ranks)
+    dims = [dim for dim in sizes if needed.get(dim, 0) > 1] if kernel.roles else []
+    for number in range(1, min(max((needed[dim] for dim in dims), default=1), len(SWEPT))):
+        least = {dim: number for dim in dims if number < needed[dim]}
+        yield _fitted(kernel, ranks, sizes | least, whole=False)
 
 
 def _places_stored_to(kernel: KernelOp) -> Iterator[SSAValue]:
@@ -151,9 +165,9 @@ def _sizes(kernel: KernelOp, ranks: int, *, few_tasks: bool = False) -> dict[str
     return {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
 
 
-def _fitted(kernel: KernelOp, ranks: int, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes as large as the program's numbers need, and as they depend on each other."""
-    taken, named = _taken(kernel), _named(kernel, ranks)
+def _fitted(kernel: KernelOp, ranks: int, sizes: Mapping[str, int], *, whole: bool = True) -> dict[str, int]:
+    """Sizes as large as the program's numbers need, if they are to be `whole`, and as they depend on each other."""
+    taken, named = (_taken(kernel), _named(kernel, ranks)) if whole else ({}, {})
     fitted = {dim: max(size, named.get(dim, 0)) + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
     fitted |= {dim: (fitted[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
     for least in (_counted, _stored):
@@ -256,6 +270,12 @@ def _taken(kernel: KernelOp) -> dict[str, int]:
     return {op.lhs.owner.dim.data: constant_of(op.rhs) or 0 for op in less if isinstance(op.lhs.owner, DimOp)}
 
 
+def _needed(kernel: KernelOp, ranks: int) -> dict[str, int]:
+    """How long dimensions at least are made for the numbers that the program names."""
+    taken, named = _taken(kernel), _named(kernel, ranks)
+    return {dim: max(named.get(dim, 0), 1) + max(taken.get(dim, 0), 0) for dim in {*taken, *named}}
+
+
 def _named(kernel: KernelOp, ranks: int) -> dict[str, int]:
     """How long dimensions must be for indices that are made of numbers, loops over them, and ranks."""
     found: dict[str, int] = {}
@@ -277,10 +297,23 @@ def _indices(op: Operation) -> Iterator[tuple[int | str | BlockType, SSAValue]]:
 
 
 def _divided(kernel: KernelOp) -> set[str]:
-    """Dimensions that the program divides by each other, so that one has to be a multiple of the other."""
-    quotients = (op for op in kernel.walk() if isinstance(op, arith.FloorDivSIOp))
-    pairs = ([side.dim.data for side in (op.lhs.owner, op.rhs.owner) if isinstance(side, DimOp)] for op in quotients)
-    return {dim for pair in pairs if len(pair) == 2 and RANKS not in pair for dim in pair}
+    """Dimensions that the program divides by each other, so that one has to be a multiple of the other, unless the
+    program does something with the rest: it multiplies the quotient with what it divides by."""
+    found: set[str] = set()
+    for op in kernel.walk():
+        if not isinstance(op, arith.FloorDivSIOp):
+            continue
+        pair = [side.dim.data for side in (op.lhs.owner, op.rhs.owner) if isinstance(side, DimOp)]
+        if len(pair) == 2 and RANKS not in pair and not _has_rest(op, pair[1]):
+            found.update(pair)
+    return found
+
+
+def _has_rest(quotient: arith.FloorDivSIOp, by: str) -> bool:
+    """Whether a quotient is multiplied with what a dimension has been divided by."""
+    products = [use.operation for use in quotient.result.uses if isinstance(use.operation, arith.MuliOp)]
+    sides = [side.owner for op in products for side in op.operands]
+    return any(isinstance(side, DimOp) and side.dim.data == by for side in sides)
 
 
 def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:

@@ -14,10 +14,11 @@ from tests.check import (
     protocols,
     rounds,
     sizes,
+    unasked,
 )
 from tests.check.protocols import Right, Wrong
 
-_BOTH = (buffers, groups, by_chance, sizes, lists, rounds, branches, at_sizes)
+_BOTH = (buffers, groups, by_chance, sizes, lists, rounds, branches, at_sizes, unasked)
 
 _WRONG = (protocols.WRONG, more_wrong.MORE_WRONG, *(each.WRONG for each in _BOTH))
 _RIGHT = (protocols.RIGHT, more_right.MORE_RIGHT, *(each.RIGHT for each in _BOTH))

@@ -7,8 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pkc.check.other_ranks import other_ranks
 from pkc.cli.main import main
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from tests.check.collected import ALL_RIGHT, ALL_WRONG
+from tests.check.unasked import ON_OTHER_RANKS
+from tests.sweeps import sweep
 
 _ONE_NUMBER = """
 kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), n: i32, s: signal[1]):
@@ -90,10 +96,43 @@ def test_what_shows_on_four_ranks_is_found(tmp_path: Path, capsys: pytest.Captur
     assert checked(_BUTTERFLY.format("s.at(p)[i]", "wait(s[i], 1)"), tmp_path) == 0
 
 
+_OFTEN = {
+    "two slots of a ring, without a credit",
+    "a tree whose last level may be one past the end",
+    "seven signals awaited on eight ranks",
+}
+
+
+@pytest.mark.parametrize("name", sweep(ON_OTHER_RANKS, _OFTEN.__contains__))
+def test_what_shows_on_other_ranks_alone_is_found(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes, text = ON_OTHER_RANKS[name]
+    assert checked(text, tmp_path) == 1
+    said = capsys.readouterr()
+    assert "on 2 ranks nothing was found" in said.out
+    assert any(f"error[{code}]" in said.err for code in codes)
+
+
+def test_numbers_of_ranks_that_a_program_names() -> None:
+    """Beside those at which two differ from more: those that it compares its ranks with, and the next ones; one more
+    than it divides them by, and the double."""
+    names = {
+        "two slots of a ring, without a credit": [],
+        "seven signals awaited on eight ranks": [8, 9],
+        "nodes of four ranks, of which the sixth is not held": [6, 8],
+    }
+    for name, named in names.items():
+        kernel = compile_program(parse_text(Source("k.pk", ON_OTHER_RANKS[name][1].lstrip()))).kernel
+        assert other_ranks(kernel) == [3, 4, 5, 1, *named]
+
+
 def test_right_ones_are_right_on_those_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(ALL_RIGHT["a semaphore of a communicator"].text, tmp_path) == 0
     out = capsys.readouterr().out
-    assert all(f"5 orders on {asked}, " in out for asked in ("3 ranks", "4 ranks", "5 ranks", "1 rank"))
+    for asked in ("8 orders on 3 ranks", "9 orders on 4 ranks", "10 orders on 5 ranks", "5 orders on 1 rank"):
+        assert f"{asked}, " in out
+    assert "1 order on each of 9 sizes more, from 3 ranks" in out
 
 
 _PLACED = """

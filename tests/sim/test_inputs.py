@@ -1,5 +1,6 @@
 """Dimensions and data that do not fit, and inputs that are drawn."""
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import find_kernel
 from pkc.sim.run import resolve_dims, simulate
-from pkc.sim.small import other_dims, small_dims
+from pkc.sim.small import least_dims, other_dims, small_dims, swept_dims
 from tests.examples.test_examples import EXAMPLES
 from tests.sim.helpers import GEMM_RS, copy, parse
 
@@ -468,6 +469,48 @@ def test_lists_whose_rows_tables_name_have_several_blocks_of_each_rank(ranks: in
     assert [dims["P"] for dims in other_dims(kernel, ranks=ranks)][-1] == 128 * blocks
     lists = find_kernel(load(EXAMPLES / "grouped_gemm.pk").module, None)
     assert all(dims["P"] < 2 * 128 for dims in other_dims(lists, ranks=ranks))
+
+
+def dims_of_rounds(body: str, sizes: Callable[..., Iterable[Mapping[str, int]]]) -> list[Mapping[str, int]]:
+    text = f"kernel k(X: f32[T, N], Y: f32[T, N], V: f32[N], Z: f32[N]):\n    with role(consumer):\n{body}"
+    kernel = compile_program(parse_text(Source("k.pk", text))).kernel
+    return list(sizes(kernel, 2))
+
+
+def test_sizes_below_what_a_program_takes_off_are_looked_at() -> None:
+    rounds = "        for t in range(T - 3):\n            Y[t, 0:1] = X[t, 0:1]\n".replace("0:1", "0")
+    assert [dims["T"] for dims in dims_of_rounds(rounds, least_dims)] == [1, 2, 3]
+    assert min(dims["T"] for dims in dims_of_rounds(rounds, swept_dims)) > 3
+
+
+def test_several_rests_are_the_last_ones_at_once() -> None:
+    rounds = "        for t in range(T):\n            if t % 5 != 4 or t % 7 != 6:\n                Y[t, 0] = X[t, 0]\n"
+    assert max(dims["T"] for dims in dims_of_rounds(rounds, other_dims)) == 36
+
+
+@pytest.mark.parametrize(("rest", "swept"), [("", False), (" + T % N", True)])
+def test_dimensions_are_no_multiples_where_a_program_takes_the_rest(rest: str, swept: bool) -> None:
+    rounds = f"        for t in range(T // N * 1{rest}):\n            Y[t, 0] = X[t, 0]\n"
+    rounds += "        for n in range(N):\n            Z[n] = V[n]\n"
+    assert any(dims["T"] % dims["N"] for dims in dims_of_rounds(rounds, swept_dims)) == swept
+
+
+@pytest.mark.parametrize(
+    ("value", "signed"),
+    [
+        ("sqrt(X[n])", "G"),
+        ("log(0.5 * X[n] + G[n] / 2.0)", ""),
+        ("sqrt(X[n] * 0.9 + 0.1 * G[n] * G[n])", "G"),
+        ("rsqrt(X[n] * X[n])", "XG"),
+        ("sqrt(abs(X[n])) + G[n]", "XG"),
+        ("log(X[n] - G[n])", "XG"),
+    ],
+)
+def test_roots_and_logarithms_are_of_positive_numbers(value: str, signed: str) -> None:
+    text = "kernel k(X: f32[N], G: f32[N], Y: f32[N]):\n    for n in tasks(blocks(N, 64)):\n"
+    module = compile_program(parse_text(Source("k.pk", f"{text}        Y[n] = {value} * G[n]\n"))).module
+    drawn = draw_inputs(module, ranks=1, dims={"N": 200}, seed=3)
+    assert "".join(name for name in ("X", "G") if drawn[name].min() < 0) == signed
 
 
 def test_launches_end_lists_of_several_blocks_at_other_scalars() -> None:
