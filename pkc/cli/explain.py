@@ -27,6 +27,8 @@ def execute(chosen: Chosen, target: str, path: Path | None) -> None:
     click.echo(f"{found.schedule}\n")
     click.echo("\n".join(diagram.text(found.compiled.kernel)))
     click.echo(f"\n{text(first_rank(shown[0]), until)}")
+    if found.note:
+        click.echo(f"\n{found.note}")
     if path is None:
         return
     with console.progress("compiling for the page"), TemporaryDirectory() as folder:
@@ -55,6 +57,7 @@ def _body(chosen: Chosen, target: str, found: Forecast, shown: list[Timeline], u
         "<p>Solid: a channel through shared memory of one SM. Dashed: a signal, of this rank or another.</p>",
         f"<h2>Time</h2><p>{escape(str(found.schedule))}</p>",
         page.drawing(shown, until),
+        f"<p>{escape(found.note)}</p>",
         _listed("What was decided", [str(found.schedule), *map(str, compiled.explanations)]),
         _listed("What was not optimised", list(map(str, compiled.remarks)) or ["Nothing that pkc knows of."]),
         _listed("Resources", _resources(compiled)),

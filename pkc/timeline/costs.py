@@ -36,6 +36,7 @@ class Costs:
         cycles = 2 * number * unit * columns * inner * size / 2 / rates.mma_flops
         read = number * ((0 if in_registers else unit) + columns) * inner * size
         written = sum(self.target.shared_layout(tile).bytes for tile in (left, right)[in_registers:])
+        written = 0 if _has_others_beside(op) else written
         # Results go to threads, and what these compute of them goes back.
         dependent = rates.dependent if in_registers else 0.0
         return (max(cycles, (read + written) / rates.shared_bytes) / rates.clock + dependent) / groups
@@ -65,6 +66,12 @@ class Costs:
         each = CHUNK if op.ends_in_block else dtype_bytes(tile.element_type)
         chunks = prod(tile.shape) * dtype_bytes(tile.element_type) / each
         return chunks / (self.target.tuning.carriers * self.target.arch.warp) * self.target.rates.copied_chunks
+
+
+def _has_others_beside(op: AnyMmaOp) -> bool:
+    """Whether an iteration has several MMAs: stages are filled meanwhile, as was measured (`pkc/cost/estimate.py`)."""
+    block = op.parent
+    return block is not None and sum(isinstance(other, AnyMmaOp) for other in block.ops) > 1
 
 
 def is_asynchronous(op: Operation) -> bool:

@@ -14,6 +14,9 @@ from pkc.timeline.lanes import Timeline, end_of, read, timeline
 from pkc.timeline.predict import Prediction, predict
 from pkc.timeline.text import text
 
+_APART = 1.25
+"""By which factor the end of a time line may differ from the estimate without a word."""
+
 
 @dataclass(frozen=True, repr=False)
 class Forecast(Planned):
@@ -32,6 +35,22 @@ class Forecast(Planned):
         gpus = f"{self.ranks} GPU{'s' * (self.ranks > 1)}"
         name = self.compiled.kernel.sym_name.data
         return f"{name} on {gpus}{sizes}: predicted, {self.prediction.nanoseconds / 1e3:.1f} us{part}"
+
+    @property
+    def note(self) -> str:
+        """What to say where the time line ends far from the estimate that the schedule was chosen by; else nothing."""
+        taken = self.schedule.taken
+        if taken is None or not self.prediction.ends:
+            return ""
+        launched = taken.total - taken.launch
+        apart = self.prediction.nanoseconds / launched
+        if 1 / _APART < apart < _APART:
+            return ""
+        return (
+            f"the time line, which plays the steps of every CTA, ends at {apart:.2g} times the estimate"
+            f" of {launched / 1e3:.3g} us without the launch; schedules are compared by estimates,"
+            " which were fitted to measured times"
+        )
 
     def timelines(self, measured: Path | None = None, ctas: int = 4) -> tuple[list[Timeline], float]:
         """The predicted time line, and a measured one on the same axis; when that ends. Raises `PkcError`."""

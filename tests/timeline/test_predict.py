@@ -17,6 +17,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.targets.sm_90a import TARGET
 from pkc.timeline import table
+from pkc.timeline.forecast import forecast
 from pkc.timeline.predict import Prediction, predict
 from tests.sweeps import sweep
 
@@ -165,3 +166,13 @@ def test_elements_that_several_tables_name(name: str) -> None:
     kernel = compile_program(parse_text(Source("k.pk", text)), level="roles").kernel
     few, many = (predict(kernel, ranks=1, dims={"E": 2000, "H": 64, "T": rows}) for rows in (4000, 8000))
     assert 0 < few.nanoseconds < many.nanoseconds
+
+
+def test_what_is_far_from_the_estimate_is_told() -> None:
+    def note(ranks: int, name: str, **dims: int) -> str:
+        program = load_program(ROOT / "examples" / f"{name}.pk")
+        return forecast(program, dims, ranks=ranks, schedule={}, target="sm_90a").note
+
+    assert note(1, "gemm", M=2048, N=2048, K=2048) == ""
+    far = note(2, "all_reduce", M=1024, N=1024)
+    assert "times the estimate of" in far and "fitted to measured times" in far
