@@ -21,7 +21,7 @@ from pkc.sim.schedule import Counter
 from pkc.sim.trace import Access, Trace
 from pkc.sim.unread import Unread
 
-_BEFORE_ROLE = "store there first; is a `wait` missing before this?"
+_BEFORE_ROLE = "store there first; is a `wait` missing before this, or did one end by other signals?"
 _SUM_IN_ROLES = "with roles a sum over ranks is complete when the kernel ends; `store_add` adds at once"
 _SUM_IN_PHASE = "a sum over ranks is complete at the end of its phase: read it in a later `tasks`"
 _BEFORE_PHASE = "store there first, in this task or in an earlier `tasks`"

@@ -13,13 +13,13 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.types import PrivateType
 from pkc.location import NOWHERE, span_of
 from pkc.sim import errors
-from pkc.sim.schedule import Counter
+from pkc.sim.schedule import Coroutine, Counter
 from pkc.sim.trace import Action, Address, Kind, Trace
 
 _TOUCHES = 5
 """The most accesses that are shown to what a finding is about; the last ones."""
 
-_SIGNALS = 2
+_SIGNALS = 3
 """The most signals that are shown of those that a wait has counted; the last ones."""
 
 _LINES = 16
@@ -79,16 +79,23 @@ class _Shown:
         return chosen
 
     def with_waits(self, number: int) -> None:
-        """Show the last wait before an access, and the signals that it has counted."""
+        """Show the last wait before an access, and the last one of the program's own text if that is another, and the
+        signals that they have counted."""
         coroutine, kind = self._actions[number].coroutine, self._actions[number].kind
         if kind is not Kind.Access:
             return
-        for before in reversed(range(number)):
-            action = self._actions[before]
-            if action.coroutine is coroutine and action.kind is Kind.Wait and isinstance(action.op, counters.WaitOp):
+        waits = (before for before in reversed(range(number)) if self._is_wait(before, coroutine))
+        for place, before in enumerate(waits):
+            written = "wait(" in _where(self._actions[before].op)[1]
+            if place == 0 or written:
                 self.numbers.add(before)
-                self._show_signals(before, action.addresses)
+                self._show_signals(before, self._actions[before].addresses)
+            if written:
                 return
+
+    def _is_wait(self, number: int, coroutine: Coroutine) -> bool:
+        action = self._actions[number]
+        return action.coroutine is coroutine and action.kind is Kind.Wait and isinstance(action.op, counters.WaitOp)
 
     def _show_signals(self, wait: int, counter: frozenset[Address]) -> None:
         sent = [n for n in range(wait) if self._actions[n].kind is Kind.Signal and self._actions[n].addresses & counter]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -281,3 +282,29 @@ def test_sizes_at_which_a_wait_never_ends_are_named(tmp_path: Path, capsys: pyte
     assert checked(text, tmp_path, "--ranks", "2") == 1
     said = capsys.readouterr().err
     assert said.startswith("error[PK481]") and said.rstrip().endswith("on 2 ranks, M = 16")
+
+
+_NEIGHBOURS = """
+kernel k(X: f32[4, M].symmetric(), Y: f32[4, M], G: f32[M].symmetric().scratch(), s: signal[1]):
+    with role(communicator):
+        for i in range(4):
+            for m in tasks(blocks(M, 64)):
+                store(G.at((rank + 1) % ranks)[m], X[i, m])
+            signal(s.at((rank + 1) % ranks)[0], 1)
+            wait(s[0], 2 * i + 1)
+            for m in tasks(blocks(M, 64)):
+                Y[i, m] = G[m]
+            signal(s.at((rank + ranks - 1) % ranks)[0], 1)
+            wait(s[0], 2 * i + 2)
+"""
+
+
+def test_the_wait_of_the_text_is_shown_and_who_ended_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A credit, not the flag: behind the wait comes one of pkc's own, for the CTAs of the role."""
+    path = tmp_path / "k.pk"
+    path.write_text(_NEIGHBOURS.lstrip(), encoding="utf-8")
+    assert main(["check", str(path), "--ranks", "3"]) == 1
+    run = capsys.readouterr().err.partition("a run with 3 ranks")[2]
+    assert re.search(r"rank 1 .*k.pk:10 .* signals `s\[0\]` of rank 0: now 1", run)
+    assert re.search(r"rank 0 .*k.pk:7 .* waits for `s\[0\]` to be 1: is 1", run)
+    assert "joined" in run
