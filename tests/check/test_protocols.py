@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 
 from pkc.cli.main import main
+from pkc.codegen.build import build_kernel
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.check import unasked
 from tests.check.collected import ALL_RIGHT, ALL_WRONG
 from tests.check.protocols import RIGHT
 from tests.sweeps import sweep
@@ -85,6 +90,7 @@ _ONCE = {
     ("a semaphore of a communicator", 2),
     ("a semaphore of a consumer", 2),
     ("slots that double, of which the first is its own (Bruck)", 2),
+    ("a tree of steps that double, each in a branch", 3),
 }
 
 
@@ -105,3 +111,9 @@ def test_any_order_of_additions_is_within_the_bound(
         path.write_text(text.replace("f16", kind).lstrip(), encoding="utf-8")
         assert main(["run", str(path), "--ranks", str(ranks), "--set", "M=500", "--seed", "3"]) == 0
     assert "ok" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", unasked.RIGHT)
+def test_tasks_in_branches_of_loops_are_shared_out(name: str) -> None:
+    """The CTAs of a role wait for each other there, as often as loops and branches say."""
+    build_kernel(compile_program(parse_text(Source("k.pk", unasked.RIGHT[name].text.lstrip())), level="roles").kernel)

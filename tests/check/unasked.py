@@ -124,7 +124,79 @@ kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scr
     ),
 }
 
-RIGHT: dict[str, Right] = {}
+RIGHT: dict[str, Right] = {
+    "a tree of steps that double, each in a branch": Right(
+        (1, 2, 3, 5),
+        """
+kernel k(X: f32[M].symmetric(), Y: f32[M].symmetric(), s: signal[1]):
+    with role(communicator):
+        if rank > 0:
+            wait(s[0], 1)
+        else:
+            for m in tasks(blocks(M, 64)):
+                store(Y[m], X[m])
+        d = 1
+        for j in range(4):
+            if rank < d and rank + d < ranks:
+                for m in tasks(blocks(M, 64)):
+                    store(Y.at(rank + d)[m], Y[m])
+                signal(s.at(rank + d)[0], 1)
+            d = d * 2
+""",
+    ),
+    "borders without neighbours at both ends": Right(
+        (1, 2, 3),
+        """
+kernel k(X: f32[5, M].symmetric(), Y: f32[5, M], L: f32[2, M].symmetric().scratch(), H: f32[2,
+         M].symmetric().scratch(), a: signal[1], b: signal[1]):
+    with role(communicator):
+        for i in range(5):
+            if rank > 0:
+                for m in tasks(blocks(M, 64)):
+                    store(H.at(rank - 1)[i % 2, m], X[i, m])
+                signal(b.at(rank - 1)[0], 1)
+            if rank + 1 < ranks:
+                for m in tasks(blocks(M, 64)):
+                    store(L.at(rank + 1)[i % 2, m], X[i, m])
+                signal(a.at(rank + 1)[0], 1)
+            if rank > 0:
+                wait(a[0], i + 1)
+            if rank + 1 < ranks:
+                wait(b[0], i + 1)
+            for m in tasks(blocks(M, 64)):
+                t = X[i, m]
+                if rank > 0:
+                    t = t + L[i % 2, m]
+                if rank + 1 < ranks:
+                    t = t + H[i % 2, m]
+                Y[i, m] = t
+""",
+    ),
+    "a server that answers each client in turn": Right(
+        (2, 3),
+        """
+kernel k(X: f32[3, M].symmetric(), Y: f32[3, M].symmetric(), Q: f32[ranks, M].symmetric().scratch(),
+         A: f32[M].symmetric().scratch(), q: signal[ranks], a: signal[1]):
+    with role(communicator):
+        for i in range(3):
+            if rank == 0:
+                for r in range(1, ranks):
+                    wait(q[r], i + 1)
+                    for m in tasks(blocks(M, 64)):
+                        store(A.at(r)[m], Q[r, m] * 2.0)
+                    signal(a.at(r)[0], 1)
+                for m in tasks(blocks(M, 64)):
+                    store(Y[i, m], X[i, m])
+            else:
+                for m in tasks(blocks(M, 64)):
+                    store(Q.at(0)[rank, m], X[i, m])
+                signal(q.at(0)[rank], 1)
+                wait(a[0], i + 1)
+                for m in tasks(blocks(M, 64)):
+                    store(Y[i, m], A[m])
+""",
+    ),
+}
 
 ON_OTHER_RANKS: dict[str, tuple[tuple[str, ...], str]] = {
     "two slots of a ring, without a credit": (

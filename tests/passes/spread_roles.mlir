@@ -97,3 +97,68 @@ pk.kernel @rounds(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "X"}, %done: !p
     }
   }
 }
+
+// -----
+
+// Where some iterations take a branch and others do not, CTAs signal in place of it: each iteration has as many signals.
+// CHECK-LABEL: pk.kernel @in_a_branch
+// CHECK: scf.for %i
+// CHECK: scf.if
+// CHECK: pk.tasks (%{{.*}}) in
+// CHECK: pk.signal %joined
+// CHECK: pk.signal %done
+// CHECK: } else {
+// CHECK: arith.addi
+// CHECK: %[[DONE:[0-9]+]] = arith.subi
+// CHECK: %[[BEFORE:[0-9]+]] = arith.muli %[[DONE]],
+// CHECK-NEXT: pk.wait %joined[%{{.*}}] for %[[BEFORE]]
+// CHECK: pk.signal %joined
+pk.kernel @in_a_branch(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "X"}, %done: !pk.signal<[1]> {pk.name = "done"}) {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %four = arith.constant 4 : index
+    %rank = pk.rank
+    scf.for %i = %zero to %four step %one {
+      %taken = arith.cmpi slt, %rank, %i : index
+      scf.if %taken {
+        %n = pk.block_count <M by 16>
+        pk.tasks (%j) in (%n) {
+          %m = pk.block[%j] : !pk.block<M by 16>
+          %t = pk.full 1.0 : f32 : !pk.tile<16xf32>
+          pk.store %t, %X at %one[%i, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[4, M], f32, symmetric>
+        }
+        pk.signal %done at %one[%zero] by %one : !pk.signal<[1]>
+      }
+    }
+  }
+}
+
+// -----
+
+// A branch that all iterations take, or none does, is as one around the loop: nobody signals in place of it.
+// CHECK-LABEL: pk.kernel @in_a_branch_of_ranks
+// CHECK: pk.signal %joined
+// CHECK-NOT: else
+pk.kernel @in_a_branch_of_ranks(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "X"}, %done: !pk.signal<[1]> {pk.name = "done"}) {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %four = arith.constant 4 : index
+    %rank = pk.rank
+    %taken = arith.cmpi slt, %rank, %one : index
+    scf.for %i = %zero to %four step %one {
+      scf.if %taken {
+        scf.for %k = %zero to %four step %one {
+          %n = pk.block_count <M by 16>
+          pk.tasks (%j) in (%n) {
+            %m = pk.block[%j] : !pk.block<M by 16>
+            %t = pk.full 1.0 : f32 : !pk.tile<16xf32>
+            pk.store %t, %X at %one[%i, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[4, M], f32, symmetric>
+          }
+          pk.signal %done at %one[%zero] by %one : !pk.signal<[1]>
+        }
+      }
+    }
+  }
+}

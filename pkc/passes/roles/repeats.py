@@ -14,16 +14,23 @@ class UnknownRepeatsError(Exception):
     """How often an operation has run depends on more than the loops around it."""
 
 
-def runs_so_far(op: Operation) -> tuple[list[Operation], SSAValue]:
-    """Operations for the place of `op`, and their result: how often it has run, this time included.
-
-    Raises `UnknownRepeatsError` where a branch in a loop, or a loop whose length another one decides, is around it.
-    """
+def around_in_role(op: Operation) -> list[Operation]:
+    """The loops, branches and tasks of its role around an operation, the outermost first."""
     around: list[Operation] = []
     for parent in ancestors(op):
         if isinstance(parent, RoleOp):
             break
         around.insert(0, parent)
+    return around
+
+
+def runs_so_far(op: Operation, *, in_branches: bool = True) -> tuple[list[Operation], SSAValue]:
+    """Operations for the place of `op`, and their result: how often it has run, this time included; or, without
+    `in_branches`, how often what stands around it and the branches there has.
+
+    Raises `UnknownRepeatsError` where a branch in a loop, or a loop whose length another one decides, is around it.
+    """
+    around = [parent for parent in around_in_role(op) if in_branches or not isinstance(parent, scf.IfOp)]
     loops = [parent for parent in around if isinstance(parent, scf.ForOp)]
     others = [parent for parent in around if not isinstance(parent, scf.ForOp)]
     if (loops and others) or not all(isinstance(parent, scf.IfOp) for parent in others):

@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, ReadOp, StoreOp
+from pkc.dialect.access import LOADS, LoadOp, ReadOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp, CtasOp, RankOp, RingPeerOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp, is_taken_down, takes_down
@@ -19,10 +19,11 @@ from pkc.dialect.program import DERIVED, PART, PER_CTA, WRITTEN, KernelOp, RoleO
 from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import never_changes, sources
 from pkc.passes.analysis.settled import mark_settled
 from pkc.passes.build import add_parameter, before, constant
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.repeats import UnknownRepeatsError, runs_so_far
+from pkc.passes.roles.repeats import UnknownRepeatsError, around_in_role, runs_so_far
 from pkc.remarks import missed
 
 _SIGNALS = (SignalOp, SignalAllOp)
@@ -36,7 +37,8 @@ class SpreadRoles(KernelPass):
     - CTAs wait for each other, by the counter `joined`, where it matters: before a signal outside of tasks, which all
       earlier tasks must precede, before what uses an array that earlier tasks write, or writes one that they use, and
       before a wait for a counter that is taken down again.
-      In loops no CTA signals again before all have signalled in the iteration before.
+      In loops no CTA signals again before all have signalled in the iteration before. Where only some iterations take
+      a branch, all CTAs signal in place of it, too.
 
     From here on the roles are as those that pkc derives, and `written` says who wrote them. Communicators stay whole
     as long as no later pass splits their copies; all other roles that have tiles are split into loader, consumer and
@@ -72,7 +74,7 @@ class SpreadRoles(KernelPass):
         kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}
         mark_settled(kernel)  # before the signals among CTAs, which tell nobody else
         for role in roles:
-            _Spread(kernel, role).block(role.body.block, [])
+            _Spread(kernel, role).run()
         for number, tasks in enumerate(op for op in kernel.walk() if isinstance(op, TasksOp)):
             tasks.attributes |= {PER_CTA: UnitAttr(), PART: IntegerAttr(number, i64)}
         for role in roles:
@@ -94,6 +96,14 @@ class _Spread:
 
     def __init__(self, kernel: KernelOp, role: RoleOp) -> None:
         self._kernel, self._role = kernel, role
+        self._not_taken: list[tuple[Region, BlockArgument]] = []
+        """Where branches around signals are not taken, and the counters."""
+
+    def run(self) -> None:
+        """Share it out."""
+        self.block(self._role.body.block, [])
+        for region, joined in self._not_taken:
+            self._signal_instead(region, joined)
 
     def block(self, block: Block, earlier: Sequence[Operation]) -> list[Operation]:
         """Share out what a block has outside of tasks; `earlier` are operations that other CTAs may not have finished.
@@ -193,25 +203,81 @@ class _Spread:
         would be counted for one that is behind.
         """
         joined = add_parameter(self._kernel, "joined", SignalType((1,)), place.location)
+        branches = _varying_branches(place)
         try:
-            made, times = runs_so_far(place)
+            made, times = _runs_so_far(place)
             if not all_wait and self._variables(place):
-                again, count = runs_so_far(place)
-                one = constant(1)
-                fewer = arith.SubiOp(count, one.result)
-                self._wait(place, (joined, [*again, one, fewer], fewer.result))
+                self._wait(place, (joined, *_fewer(place)))
         except UnknownRepeatsError as error:
             hint = "let `tasks` of one role use separate arrays, or divide the role"
             raise _refused(place, "role", f"its CTAs wait for each other here, and {error}", hint) from None
-        rank, zero, one = RankOp(), constant(0), constant(1)
-        before(place, [rank, zero, one, SignalOp(joined, (zero.result,), rank, one)])
+        _signal_once(place, joined)
+        for number, branch in enumerate(branches):
+            inside = [*branches[number + 1 :], place]
+            others = (region for region in branch.regions if not any(map(region.is_ancestor, inside)))
+            self._not_taken += [(region, joined) for region in others]
         return joined, made, times
+
+    def _signal_instead(self, region: Region, joined: BlockArgument) -> None:
+        """Signal where a branch is not taken: each iteration has as many signals, as all CTAs take the same one."""
+        if not region.blocks:
+            region.add_block(Block([scf.YieldOp()]))
+        block = region.block
+        if block.first_op is None:
+            block.add_op(scf.YieldOp())
+        place = block.first_op
+        assert place is not None
+        self._wait(place, (joined, *_fewer(place)))
+        _signal_once(place, joined)
 
     def _wait(self, place: Operation, expected: tuple[BlockArgument, list[Operation], SSAValue]) -> None:
         joined, made, times = expected
         zero, ctas = constant(0), CtasOp(self._role.role)
         total = arith.MuliOp(times, ctas.result)
         before(place, [*made, zero, ctas, total, WaitOp(joined, (zero.result,), total.result)])
+
+
+def _signal_once(place: Operation, joined: BlockArgument) -> None:
+    rank, zero, one = RankOp(), constant(0), constant(1)
+    before(place, [rank, zero, one, SignalOp(joined, (zero.result,), rank, one)])
+
+
+def _runs_so_far(place: Operation) -> tuple[list[Operation], SSAValue]:
+    """As `runs_so_far`, with branches around it: those that all iterations take or none does, and others, which signal
+    where they are not taken; but in these no loops, of which it is not known how often those would. Raises
+    `UnknownRepeatsError`."""
+    around, varying = around_in_role(place), _varying_branches(place)
+    branches = [op for op in around if isinstance(op, scf.IfOp)]
+    inside = around[around.index(varying[0]) :] if varying else []
+    known = all(map(_is_alike, branches)) and not any(isinstance(op, scf.ForOp) for op in inside)
+    return runs_so_far(place, in_branches=not known)
+
+
+def _fewer(place: Operation) -> tuple[list[Operation], SSAValue]:
+    """How often a place in loops has run before."""
+    made, count = _runs_so_far(place)
+    one = constant(1)
+    fewer = arith.SubiOp(count, one.result)
+    return [*made, one, fewer], fewer.result
+
+
+def _varying_branches(place: Operation) -> list[scf.IfOp]:
+    """The branches around a place that some iterations of the loops around them take and others do not, the outermost
+    first."""
+    found: list[scf.IfOp] = []
+    carried: set[SSAValue] = set()
+    for op in around_in_role(place):
+        if isinstance(op, scf.ForOp):
+            carried.update(op.body.block.args)
+        if isinstance(op, scf.IfOp) and not carried.isdisjoint(sources([op.cond])):
+            found.append(op)
+    return found
+
+
+def _is_alike(branch: scf.IfOp) -> bool:
+    """Whether all CTAs of a rank take a branch or none does: it reads nothing that may change meanwhile."""
+    made = (value.owner for value in sources([branch.cond]))
+    return all(never_changes(op) for op in made if isinstance(op, LOADS))
 
 
 def _refused(op: Operation, what: str, reason: str, hint: str) -> PkcError:
