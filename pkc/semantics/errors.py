@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pkc.diagnostics import Diagnostic
 
-ZEROS = "; a block in arithmetic reads zeros outside: `m - 1` with m of `blocks(M, 64)`"
+ZEROS = (
+    "; a block in arithmetic reads zeros outside: `m - 1` with m of `blocks(M, 64)`,"
+    " and so does a negative entry of a table: `rows[m]`"
+)
 """What helps beside an integer."""
 
 
