@@ -765,8 +765,8 @@ LATELY = (
     Mistake(
         "the smallest sizes alone on other numbers of ranks",
         "check/other_ranks.py",
-        "    for sizes in swept_dims(kernel, ranks, steps):",
-        "    for sizes in ():",
+        "[dict(asked)], swept_dims(kernel, ranks, steps))",
+        "[dict(asked)], ())",
         "check/test_asked.py",
         "without a credit",
     ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -64,22 +65,34 @@ def other_instances(
     dimensions do not fit."""
     seeds = min(_MOST_SEEDS, 2 * seeds_for(kernel, ranks=ranks, dims=asked))
     seen = [dict(asked)]
-    for sizes in other_dims(kernel, ranks):
-        dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
-        if dims not in seen:
-            yield Instance(dims, LAUNCHES * len(seen) if seeds else 0)
-            seen.append(dims)
+    unlike = partial(unlike_dims, kernel, ranks, given, scalars, seen)
+    for dims in unlike(other_dims(kernel, ranks)):
+        yield Instance(dims, LAUNCHES * len(seen) if seeds else 0)
     drawn = range(LAUNCHES * len(seen), seeds, LAUNCHES)
     yield from (Instance(asked, seed) for seed in drawn)
     yield from (one for one in _alike(kernel, ranks, asked) if one.seed not in drawn)
     if seen[-1] != asked:
         yield from _alike(kernel, ranks, seen[-1])
     for least, some in ((False, swept_dims(kernel, ranks)), (True, least_dims(kernel, ranks))):
-        for sizes in some:
-            dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
-            if dims not in seen:
-                yield Instance(dims, LAUNCHES * len(seen) if seeds else 0, brief=True, least=least)
-                seen.append(dims)
+        for dims in unlike(some):
+            yield Instance(dims, LAUNCHES * len(seen) if seeds else 0, brief=True, least=least)
+
+
+def unlike_dims(
+    kernel: KernelOp,
+    ranks: int,
+    given: Mapping[str, Any],
+    scalars: Mapping[str, Any],
+    seen: list[dict[str, int]],
+    several: Iterable[Mapping[str, int]],
+) -> Iterator[dict[str, int]]:
+    """Those of several sizes that are not seen yet, with what is given; then they are. Raises `PkcError` if dimensions
+    do not fit."""
+    for sizes in several:
+        dims = dict(resolve_dims(kernel, {**sizes, **given}, scalars, ranks))
+        if dims not in seen:
+            yield dims
+            seen.append(dims)
 
 
 def _alike(kernel: KernelOp, ranks: int, dims: Mapping[str, int]) -> Iterator[Instance]:

@@ -8,14 +8,13 @@ from typing import Any
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.check.instances import indices_at
+from pkc.check.instances import indices_at, unlike_dims
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.coordinates import DimOp, RankOp, RingPeerOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS
 from pkc.location import span_of
-from pkc.sim.run import resolve_dims
 from pkc.sim.small import SWEPT, swept_dims
 
 _OTHER_RANKS = (3, 4, 5, 1)
@@ -51,16 +50,11 @@ def _of_ranks(value: SSAValue) -> bool:
 
 def sizes_on(
     kernel: KernelOp, ranks: int, given: Mapping[str, Any], scalars: Mapping[str, Any], asked: Mapping[str, int]
-) -> Iterator[Mapping[str, int]]:
+) -> Iterator[dict[str, int]]:
     """Further sizes on a number of ranks that nobody asked for: on three ranks all of the sizes in a row, on more those
     that end with a rest of one and a rest of all ranks but one. Raises `PkcError` if dimensions do not fit."""
     steps = SWEPT if ranks == _THREE else [step for step in (ranks + 1, 2 * ranks - 1) if ranks > 1 and step in SWEPT]
-    seen = [dict(asked)]
-    for sizes in swept_dims(kernel, ranks, steps):
-        dims = dict(resolve_dims(kernel, sizes | dict(given), scalars, ranks))
-        if dims not in seen:
-            yield dims
-            seen.append(dims)
+    return unlike_dims(kernel, ranks, given, scalars, [dict(asked)], swept_dims(kernel, ranks, steps))
 
 
 def is_mistaken(kernel: KernelOp, found: Diagnostic) -> bool:

@@ -221,7 +221,7 @@ class _Spread:
     def _signal_instead(self, region: Region, joined: BlockArgument) -> None:
         """Signal where a branch is not taken: each iteration has as many signals, as all CTAs take the same one."""
         if not region.blocks:
-            region.add_block(Block([scf.YieldOp()]))
+            region.add_block(Block())
         block = region.block
         if block.first_op is None:
             block.add_op(scf.YieldOp())
