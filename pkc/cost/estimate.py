@@ -269,12 +269,13 @@ class _Estimator:
         if not iteration.loop:
             return arrives + multiplies + computes + stores
         busy = self._busy(iteration, multiplies, computes, depth) + stores
-        # MMAs in flight keep the stage of the iteration before.
-        kept = int(bool(iteration.mmas) and not iteration.dependent and depth > 1)
+        awaited = any(mma.awaited for mma in iteration.mmas)
+        # MMAs in flight keep the stage of the iteration before; those that are awaited, their own as long as they run.
+        kept = int(bool(iteration.mmas) and not (iteration.dependent or awaited) and depth > 1)
         ahead = max(1, depth - kept)
         # The only stage ahead is filled between two iterations; of several, one is filled while others are read.
         bare = arrives if ahead == 1 else 0.0
-        waits = (rates.load_latency + bare) / ahead if iteration.loads else 0.0
+        waits = (rates.load_latency + bare + awaited * multiplies) / ahead if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
     def _multiplies(self, iteration: Iteration, clock: float, several: bool = False) -> float:
@@ -302,7 +303,9 @@ class _Estimator:
     def _busy(self, iteration: Iteration, multiplies: float, computes: float, depth: int) -> float:
         """Nanoseconds of an iteration that multiplies and computes for so long."""
         if not iteration.dependent:
-            return multiplies + computes
+            # While one warpgroup computes with what it has awaited, MMAs of another one run.
+            several = any(mma.awaited and self._groups(mma) > 1 for mma in iteration.mmas)
+            return multiplies + (self._rates.awaited if several else 1.0) * computes
         multiplies += self._rates.dependent
         busy = max(multiplies, computes)
         alone = max(map(self._groups, iteration.mmas)) == 1

@@ -104,5 +104,11 @@ def is_dependent(mma: MmaOp) -> bool:
     return any(other is not mma and other.result in found for other in _mmas(mma.parent))
 
 
+def is_awaited(mma: MmaOp) -> bool:
+    """Whether the same block computes with its result: beside other MMAs, and sums that belong to it."""
+    uses = (use.operation for use in mma.result.uses if use.operation.parent is mma.parent)
+    return any(not isinstance(use, MmaOp | AddOp | scf.YieldOp) for use in uses)
+
+
 def _mmas(block: Block | None) -> list[MmaOp]:
     return [op for op in (block.ops if block is not None else ()) if isinstance(op, MmaOp)]

@@ -21,6 +21,8 @@ class Mma:
     """Bytes of a row of the left operand in its stage."""
     computed: bool = False
     """Whether the left operand is in registers, where it was computed from another MMA."""
+    awaited: bool = False
+    """Whether the iteration computes with the result, and so waits for it."""
 
 
 @dataclass(frozen=True)

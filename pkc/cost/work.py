@@ -11,7 +11,16 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.cost.lists import bytes_listed, entries_seen, spread_of_count
-from pkc.cost.operations import depends_on_task, elements_of, is_dependent, is_free, note_tiles, of_integers, rate_of
+from pkc.cost.operations import (
+    depends_on_task,
+    elements_of,
+    is_awaited,
+    is_dependent,
+    is_free,
+    note_tiles,
+    of_integers,
+    rate_of,
+)
 from pkc.cost.positions import Placed, Positions
 from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.cost.stream import lines_of
@@ -148,7 +157,7 @@ class _Counter(Placed):
             rows, inner = left.shape
             computed = is_dependent(op)
             size, width = dtype_bytes(left.element_type), self._target.shared_layout(left).width
-            iteration.mmas.append(Mma(rows, right.shape[1], inner, size, width, computed))
+            iteration.mmas.append(Mma(rows, right.shape[1], inner, size, width, computed, is_awaited(op)))
             iteration.dependent |= computed
         else:
             self._computing(rate_of(op, self._target, looped=self._iteration.loop), elements_of(op))
@@ -345,7 +354,6 @@ def _names_a_rank(op: Operation) -> bool:
 
 
 def _is_looped(index: SSAValue) -> bool:
-    """Whether a loop in a task goes through the blocks of an index."""
-    block = index.owner
-    number = block.index if isinstance(block, BlockOp) else index
-    return isinstance(number.owner, Block) and isinstance(number.owner.parent_op(), scf.ForOp)
+    """Whether a loop in a task goes through the blocks or positions of an index, or through what it is computed of."""
+    arguments = (value.owner for value in sources([index]) if isinstance(value.owner, Block))
+    return any(isinstance(block.parent_op(), scf.ForOp) for block in arguments)

@@ -253,9 +253,10 @@ class Search:
         if taken[0].rounds == 1 and "separate_loader" not in self._fixed:
             # With one task for each SM, a single loader would load nothing until the first tiles are fetched.
             return self._if_it_compiles(taken, {"separate_loader": "true"})
-        if taken[0].total < self._tuning.engines_from or "straddle" in (*self._fixed, *taken[1]):
+        if "straddle" in (*self._fixed, *taken[1]):
             return taken
-        return self._by_copy_engines(taken, self._tuning.gain_of_copies)
+        short = taken[0].total < self._tuning.engines_from
+        return self._by_copy_engines(taken, self._tuning.gain if short else self._tuning.gain_of_copies)
 
     def _by_separate_sms(self, taken: Found) -> Found:
         """Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight."""

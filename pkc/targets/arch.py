@@ -110,6 +110,8 @@ class Rates:
     beside: float
     """What MMAs lose, as a share of what warpgroups compute with the results of one of their own beside those of
     others."""
+    awaited: float
+    """The same where operands come from other ranks, or results go there: of eleven kernels with scales of blocks."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float
@@ -326,7 +328,8 @@ class Tuning:
     gain_of_joined: float
     """The same for blocks of operands that are fetched from several ranks, and so awaited from all of these."""
     gain_of_copies: float
-    """The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
+    """The same for copy engines with the same tiles, in kernels that take long: the error of both estimates is alike, so
+    less gain is enough."""
     gain_of_all_rows: float
     """The same for copy engines that fetch all rows where tables name some: what threads take to load rows that lie
     here is estimated to be longer than it is."""
@@ -344,7 +347,7 @@ class Tuning:
     separate_sms: tuple[int, ...]
     """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
     engines_from: float
-    """Nanoseconds of a kernel from which on copy engines are tried."""
+    """Nanoseconds of a kernel from which on less gain is enough for copy engines; the host has to enqueue all copies."""
     packets_to: float
     """Nanoseconds of a kernel up to which packets are tried."""
     packets_twice_to: float

@@ -11,12 +11,13 @@ from typing import cast
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pkc.codegen.build import machine_level
 from pkc.dialect import blocks, task_order
-from pkc.dialect.machine import TensorMapOp
+from pkc.dialect.machine import InstructionOp, TensorMapOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Dim, TileType, bf16, dtype_bytes, e4m3, f32
 from pkc.driver.compiler import compile_program
@@ -908,7 +909,21 @@ def test_tiles_that_are_added(ranks: int, m: int, n: int, kind: str, role: str, 
         np.testing.assert_array_equal(memory.arrays["Y"][rank], y[rank] + times * x.sum(axis=0))
 
 
-@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 64, 64), (3, 192, 64), (5, 320, 64), (2, 100, 40)])
+def test_slots_of_several_ranks_come_together() -> None:
+    """Those of four ranks, of two where no four are left, and of the last one: on two ranks no load waits for
+    another."""
+    text = SUM.format(kind="bf16", layout="shard(0)", size=64)
+    roles = compile_program(parse_text(Source("test.pk", text)), schedule=SHARES, level="roles").kernel
+    loops = (op for op in machine_level(roles).walk() if isinstance(op, scf.ForOp))
+    loads = [sum(_loads_chunks(op) for op in loop.body.block.ops) for loop in loops]
+    assert [count for count in loads if count] == [4, 2, 1]
+
+
+def _loads_chunks(op: Operation) -> bool:
+    return isinstance(op, InstructionOp) and op.instruction_name.data == "load_global_v4_where"
+
+
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 64, 64), (3, 192, 64), (5, 320, 64), (7, 448, 64), (2, 100, 40)])
 def test_sums_on_separate_sms(ranks: int, m: int, n: int) -> None:
     """Several chunks of several iterations at once, and the iterations and chunks that remain."""
     x = np.stack([numbered(m, n) + 10.0**6 * rank for rank in range(ranks)])

@@ -100,6 +100,16 @@ def test_operands_of_other_ranks_are_fetched_once() -> None:
     assert found.read["A"] == 1024 * 256 * 2
 
 
+def test_scales_of_blocks_are_fetched_with_their_rows_and_their_products_are_awaited() -> None:
+    """A copy engine brings all scales of a block of rows at once, as it brings the rows."""
+    found = work("fp8/ag_gemm_fp8_blocks", 4, {"M": 4096, "N": 512, "K": 1024, "G": 8, "H": 4}, overlap="copy_engine")
+    assert [fetched.copies for fetched in found.fetched] == [4096 // 256 * 3 / 4] * 2
+    (scaled,) = (iteration for iteration in found.phases[0].iterations if iteration.mmas)
+    assert [mma.awaited for mma in scaled.mmas] == [True]
+    plain = work("fp8/ag_gemm_fp8", 4, {"M": 4096, "N": 512, "K": 1024}).phases[0].iterations
+    assert [mma.awaited for iteration in plain for mma in iteration.mmas] == [False]
+
+
 def test_instructions_of_elements() -> None:
     """Of attention: a maximum is two, s * k - t one, exp2 special, a sum and a cast one each; o * c beside them."""
     (phase,) = work("attention", 1, {"B": 1, "H": 2, "S": 256, "T": 512}).phases
@@ -109,7 +119,7 @@ def test_instructions_of_elements() -> None:
     # Of rows: top and the maximum times k, their maximum, c of a difference, the total times c plus a sum.
     assert inner.lanes == 5 * scores + 128 * 128 + (1 + 2 + 1 + 1) * rows
     assert inner.special == scores + rows
-    assert inner.mmas == [Mma(128, 128, 128, 2, 128), Mma(128, 128, 128, 2, 128, computed=True)]
+    assert inner.mmas == [Mma(128, 128, 128, 2, 128, awaited=True), Mma(128, 128, 128, 2, 128, computed=True)]
     assert (outer.lanes, outer.special) == (7 * 128 * 128, 128 * 128)
     # Q is loaded once in a task.
     assert [load.array for load in outer.loads] == ["Q"]

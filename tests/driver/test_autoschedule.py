@@ -100,9 +100,15 @@ def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None
 
 
 def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_product() -> None:
-    """Measured on 2 and 4 GPUs: `ag_gemm_overlap` in bench/results and bench/results/schedules."""
+    """Measured on 2 and 4 GPUs: `ag_gemm_overlap` in bench/results and bench/results/schedules, and `ag_gemm_fp8_blocks`
+    there: an iteration with scales has two stages beside copies by SMs, which do not hide its loads."""
     for ranks, size, engines in ((2, 8192, False), (2, 16384, True), (4, 8192, False), (4, 16384, True)):
         found = chosen("ag_gemm", ranks=ranks, M=size, N=size // 4, K=size)
+        assert found.schedule == ({"overlap": "copy_engine"} if engines else {})
+    for size, engines in ((4096, False), (8192, True), (16384, True)):
+        found = chosen(
+            "fp8/ag_gemm_fp8_blocks", ranks=2, M=size, N=size // 2, K=size, G=size // 128, H=size // 2 // 128
+        )
         assert found.schedule == ({"overlap": "copy_engine"} if engines else {})
     large = {"M": 16384, "N": 4096, "K": 16384}
     for fixed in ({"overlap": "inter_sm"}, {"comm_sms": "16"}, {"transfer": "push"}):

@@ -35,7 +35,7 @@ REGISTERS = Registers(
     row=49152,
     reserve=20,
     kept=0.38,
-    chunked=32,
+    chunked=20,
     beside=40,
     named_row=4,
 )
@@ -55,6 +55,7 @@ H200 = Rates(
     exposed=0.1,
     alone=0.25,
     beside=0.6,
+    awaited=0.3,
     shared_bytes=128,
     load_bytes=85,
     load_row=1.0,

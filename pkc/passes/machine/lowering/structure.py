@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, by_table, coordinates, counters, deferred, fences, inverse, program, roles
-from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
+from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp
 from pkc.dialect.types import TileType
 from pkc.passes.machine.lowering import (
     accesses,
@@ -21,6 +21,7 @@ from pkc.passes.machine.lowering import (
     indices,
     inverses,
     listed,
+    loops,
     memory,
     mma,
     rounding,
@@ -135,100 +136,6 @@ def _part(role: WarpRole, op: coordinates.PartOp) -> SSAValue:
     return role.launch.part
 
 
-def _for(role: WarpRole, op: scf.ForOp) -> None:
-    emit, body = role.emit, op.body.block
-    carried = [_carry(role, op, start) for start in op.iter_args]
-    first, last, step = (role.known[x] for x in (op.lb, op.ub, op.step))
-    if role.unroll > 1:
-        first = _unrolled(role, op, carried, (first, last, step))
-    with emit.loop(first, last, step) as index:
-        index.name_hint = body.args[0].name_hint
-        role.known[body.args[0]] = index
-        for argument, target in zip(body.args[1:], carried, strict=True):
-            _bind(role, argument, target)
-        lower_block(role, body)
-        _yield(role, body, carried)
-    for result, target in zip(op.results, carried, strict=True):
-        _bind(role, result, target)
-    if issued := [inner for inner in body.ops if isinstance(inner, MmaOp) and in_flight(inner)]:
-        mma.finish(role, issued)
-
-
-def _unrolled(
-    role: WarpRole, op: scf.ForOp, carried: list[RegisterTile | SSAValue], bounds: tuple[SSAValue, SSAValue, SSAValue]
-) -> SSAValue:
-    """Emit iterations in groups of `role.unroll`, each with its loads first; gives where the remaining ones begin."""
-    emit, body = role.emit, op.body.block
-    first, last, step = bounds
-    ahead = flat.loads_ahead(body)
-    if not ahead:
-        return first
-    stride = emit.times(step, role.unroll)
-    groups = emit.over(emit.most(emit.minus(last, first), 0), stride)
-    end = emit.plus(first, emit.times(groups, stride))
-    results = [result for op in ahead for result in op.results]
-    tables: tuple[dict[SSAValue, Any], ...] = (role.known, role.blocks, role.tiles)
-    with emit.loop(first, end, stride) as index:
-        made: list[list[tuple[dict[SSAValue, Any], SSAValue, Any]]] = []
-        for iteration in range(role.unroll):
-            role.known[body.args[0]] = emit.plus(index, emit.times(step, iteration))
-            lower_ops(role, ahead)
-            made.append([(table, result, table[result]) for result in results for table in tables if result in table])
-        for found in made:
-            for table, result, value in found:
-                table[result] = value
-            for argument, target in zip(body.args[1:], carried, strict=True):
-                _bind(role, argument, target)
-            lower_ops(role, [op for op in body.ops if op not in ahead])
-            _yield(role, body, carried)
-    return end
-
-
-def _carry(role: WarpRole, loop: scf.ForOp, start: SSAValue) -> RegisterTile | SSAValue:
-    """Registers for a value that a loop carries, holding its first value."""
-    if isinstance(start.type, TileType):
-        known = fragments.as_elements(role, start)
-        if isinstance(known, RegisterTile) and fragments.only_use(start, loop):
-            return known
-        fragment = spread.fragment_of(role, start)
-        target = fragments.allocate(role, fragment, tile_type(start).element_type, start.name_hint)
-        fragments.copy(role, known, target)
-        return target
-    value = role.known[start]
-    register = role.emit.registers(1, value.type, start.name_hint)
-    role.emit.set(value, register, 0)
-    return register
-
-
-def _bind(role: WarpRole, value: SSAValue, target: RegisterTile | SSAValue) -> None:
-    if isinstance(target, RegisterTile):
-        role.tiles[value] = target
-    else:
-        role.known[value] = role.emit.get(target, 0)
-
-
-def _yield(role: WarpRole, body: Block, carried: list[RegisterTile | SSAValue]) -> None:
-    """Write the values of the next iteration to the registers of this one; all are read before any is written."""
-    last = body.last_op
-    assert isinstance(last, scf.YieldOp)
-    targets = [target.registers for target in carried if isinstance(target, RegisterTile)]
-    pending: list[tuple[fragments.Value, RegisterTile]] = []
-    for value, target in zip(last.operands, carried, strict=True):
-        if not isinstance(target, RegisterTile):
-            role.emit.set(role.known[value], target, 0)
-            continue
-        found = fragments.as_elements(role, value)
-        if isinstance(found, RegisterTile) and found.registers is target.registers:
-            continue
-        if not isinstance(found, RegisterTile) or found.registers in targets:
-            fresh = fragments.allocate(role, target.fragment, target.element_type, None)
-            fragments.copy(role, found, fresh)
-            found = fresh
-        pending.append((found, target))
-    for found, target in pending:
-        fragments.copy(role, found, target)
-
-
 def _if(role: WarpRole, op: scf.IfOp) -> None:
     emit = role.emit
     condition = role.known[op.cond]
@@ -248,7 +155,7 @@ def _if(role: WarpRole, op: scf.IfOp) -> None:
         with emit.when(emit.negated(condition)):
             _branch(role, op.false_region.block, targets)
     for result, target in zip(op.results, targets, strict=True):
-        _bind(role, result, target)
+        loops.bind(role, result, target)
 
 
 def _in_place(role: WarpRole, op: scf.IfOp, index: int) -> RegisterTile | None:
@@ -346,7 +253,7 @@ def _zigzag_count(role: WarpRole, op: coordinates.ZigzagCountOp) -> SSAValue:
 
 
 _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
-    scf.ForOp: _for,
+    scf.ForOp: lambda role, op: loops.lower(role, op, lower_block, lower_ops),
     scf.IfOp: _if,
     scf.YieldOp: lambda role, op: None,
     program.TasksOp: lambda role, op: tasks.lower(role, op, lower_block),
