@@ -328,8 +328,8 @@ class Tuning:
     gain_of_joined: float
     """The same for blocks of operands that are fetched from several ranks, and so awaited from all of these."""
     gain_of_copies: float
-    """The same for copy engines with the same tiles, in kernels that take long: the error of both estimates is alike, so
-    less gain is enough."""
+    """The same for copy engines with the same tiles, in kernels that take long: the error of both estimates is alike,
+    so less gain is enough."""
     gain_of_all_rows: float
     """The same for copy engines that fetch all rows where tables name some: what threads take to load rows that lie
     here is estimated to be longer than it is."""
@@ -347,7 +347,7 @@ class Tuning:
     separate_sms: tuple[int, ...]
     """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
     engines_from: float
-    """Nanoseconds of a kernel from which on less gain is enough for copy engines; the host has to enqueue all copies."""
+    """Nanoseconds of a kernel from which on less gain is enough for copy engines, for which the host enqueues calls."""
     packets_to: float
     """Nanoseconds of a kernel up to which packets are tried."""
     packets_twice_to: float

@@ -909,14 +909,15 @@ def test_tiles_that_are_added(ranks: int, m: int, n: int, kind: str, role: str, 
         np.testing.assert_array_equal(memory.arrays["Y"][rank], y[rank] + times * x.sum(axis=0))
 
 
-def test_slots_of_several_ranks_come_together() -> None:
-    """Those of four ranks, of two where no four are left, and of the last one: on two ranks no load waits for
-    another."""
-    text = SUM.format(kind="bf16", layout="shard(0)", size=64)
+@pytest.mark.parametrize(("size", "chunks", "twos"), [(64, 1, False), (128, 2, False), (192, 1, True)])
+def test_slots_of_several_ranks_come_together(size: int, chunks: int, twos: bool) -> None:
+    """Those of four ranks, of two where no four are left, and of the last one: on two ranks no load waits for another
+    where threads go over chunks again and again: 256 of them over 32 rows, of 8, 16 and 24 chunks each."""
+    text = SUM.format(kind="bf16", layout="shard(0)", size=size)
     roles = compile_program(parse_text(Source("test.pk", text)), schedule=SHARES, level="roles").kernel
     loops = (op for op in machine_level(roles).walk() if isinstance(op, scf.ForOp))
     loads = [sum(_loads_chunks(op) for op in loop.body.block.ops) for loop in loops]
-    assert [count for count in loads if count] == [4, 2, 1]
+    assert [count for count in loads if count] == [chunks * together for together in ((4, 2, 1) if twos else (4, 1))]
 
 
 def _loads_chunks(op: Operation) -> bool:

@@ -198,8 +198,9 @@ class WarpRole:
     """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
     vectors: bool = False
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
-    unroll: int = 1
-    """Of a loop inside that one: how many iterations load before the first of them computes."""
+    together: tuple[int, ...] = ()
+    """Of a loop inside that one: how many iterations load before the first of them computes; then, of those that are
+    left, how many do."""
     words: int = 0
     """Where in shared memory its warps hand each other what they have of a row."""
     rows: int = 0

@@ -92,12 +92,14 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
             start = emit.minus(role.threads.thread, role.threads.start)
             total, threads = prod(shape) // NEIGHBOURS, role.threads.count
             room = _room(role, ops) if vectors else 1
-            role.unroll = emit.target.threads.iterations if vectors else 1
             role.chunks = _chunks_at_once(emit.target.threads.chunks, room, total, threads)
+            role.together = (
+                _together(emit.target.threads.iterations, total // (role.chunks * threads)) if vectors else ()
+            )
             with emit.loop(start, total, role.chunks * threads) as chunk:
                 role.chunk, role.chunked = chunk, tuple(shape)
                 lower_ops(role, ops)
-        role.chunk, role.unroll = None, 1
+        role.chunk, role.together = None, ()
     role.vectors = False
 
 
@@ -105,6 +107,13 @@ def _has_tiles(ops: Sequence[Operation]) -> bool:
     """Whether a tile has more than one element; single ones are one thread's."""
     kinds = [result.type for op in ops for inner in op.walk() for result in inner.results]
     return any(isinstance(kind, TileType) and kind.rank for kind in kinds)
+
+
+def _together(most: int, rounds: int) -> tuple[int, ...]:
+    """How many iterations of a loop load before the first of them computes. Fewer than the most, as on two ranks, are
+    worth instructions of their own where a thread goes over chunks again and again: each is fetched before it first
+    runs."""
+    return (most, most // 2) if rounds > 1 else (most,)
 
 
 def _chunks_at_once(most: int, room: int, total: int, threads: int) -> int:

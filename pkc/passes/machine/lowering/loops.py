@@ -23,12 +23,9 @@ def lower(role: WarpRole, op: scf.ForOp, lower_block: LowerBlock, lower_ops: Low
     emit, body = role.emit, op.body.block
     carried = [_carry(role, op, start) for start in op.iter_args]
     first, last, step = (role.known[x] for x in (op.lb, op.ub, op.step))
-    if ahead := flat.loads_ahead(body) if role.unroll > 1 else []:
-        # Fours of iterations, then twos: on two or three ranks as well, no load waits for the one before.
-        together = role.unroll
-        while together > 1:
-            first = _together(role, op, carried, (first, last, step), ahead, together, lower_ops)
-            together //= 2
+    ahead = flat.loads_ahead(body) if role.together else []
+    for together in role.together if ahead else ():
+        first = _together(role, op, carried, (first, last, step), ahead, together, lower_ops)
     with emit.loop(first, last, step) as index:
         index.name_hint = body.args[0].name_hint
         role.known[body.args[0]] = index
