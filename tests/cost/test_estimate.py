@@ -105,6 +105,29 @@ def test_loops_whose_mmas_need_one_another() -> None:
                 assert faster < 1.03 * tflops or found[other] < found[size]
 
 
+SCALED = [
+    ("gemm_rs_fp8_blocks_x2", {}),
+    ("schedules/ag_gemm_fp8_blocks_x2", {"tile_M": "128", "tile_N": "128"}),
+    ("schedules/ag_gemm_fp8_blocks_more_x2", {"overlap": "inter_sm"}),
+]
+"""Files of `bench/results`, and what was chosen then."""
+
+
+@pytest.mark.parametrize(("name", "chosen"), SCALED)
+def test_products_that_are_scaled_in_their_iteration(name: str, chosen: dict[str, str]) -> None:
+    """Each within 15 per cent: beside SMs that fetch, with two stages, and beside copy engines, with three."""
+    for result in json.loads((DATA.parent / f"results/{name}.json").read_text(encoding="utf-8"))["results"]:
+        dims = {dim: result[dim.lower()] for dim in "MNK"}
+        dims["K" if result["kernel"] == "gemm_rs_fp8_blocks" else "N"] //= 2
+        dims |= {"G": dims["K"] // 128, "H": dims["N"] // 128}
+        took = {key: each["median_ms"] * 1e6 for key, each in result["contestants"].items() if key.startswith("pkc")}
+        took.pop("pkc_alone", None)
+        for key, measured in took.items():
+            settings = dict(one.split("=") for one in key[4:].split(",")) if key != "pkc" else chosen
+            found = estimate(work(f"fp8/{result['kernel']}", 2, dims, **settings), 2, TARGET)
+            assert abs(math.log(found.total / measured)) < math.log(1.15), (dims, key)
+
+
 def test_a_faster_bottleneck_makes_a_kernel_faster() -> None:
     """Many rows are bound by MMAs, a few by loads, and sums by the link."""
     many = work("gemm", 1, {"M": 8192, "N": 8192, "K": 8192}, tile_N="128")
