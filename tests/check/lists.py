@@ -286,6 +286,57 @@ kernel k(X: f32[M].shard(0), Y: f32[M], G: f32[M].symmetric().scratch(), s: sign
         for r in ring():
             {body}
 """
+WRONG["a signal in a task for all tasks of the list before"] = Wrong(
+    ("PK705", "PK730"),
+    2,
+    """
+kernel k(X: f32[M, 64], G: f32[M, 64].symmetric().scratch(), Y: f32[M, 64], done: signal[L]):
+    with role(communicator, sms=4):
+        for m in tasks(blocks(M, 16)):
+            store(G.at((rank + 1) % ranks)[m, :], X[m, :])
+        for i in tasks(L):
+            signal(done.at((rank + 1) % ranks)[i], 1)
+    with role(consumer):
+        wait(done[0], 1)
+        for m in tasks(blocks(M, 16)):
+            Y[m, :] = G[m, :]
+        for i in range(1, L):
+            wait(done[i], 1)
+""",
+)
+WRONG["a signal in a task for what stands in front of the tasks"] = Wrong(
+    ("PK730",),
+    2,
+    """
+kernel k(X: f32[M, 64], S: f32[64], G: f32[64].symmetric().scratch(), H: f32[M, 64].symmetric().scratch(),
+         Y: f32[M, 64], done: signal[M]):
+    with role(communicator, sms=4):
+        store(G.at((rank + 1) % ranks)[:], S[:])
+        for m in tasks(blocks(M, 16)):
+            store(H.at((rank + 1) % ranks)[m, :], X[m, :])
+            signal(done.at((rank + 1) % ranks)[start(m) // 16], 1)
+    with role(consumer):
+        for m in tasks(blocks(M, 16)):
+            wait(done[start(m) // 16], 1)
+            Y[m, :] = H[m, :] + G[:]
+""",
+)
+RIGHT["a signal outside of tasks for all that stands in front of it"] = Right(
+    (1, 2, 3),
+    """
+kernel k(X: f32[M, 64], S: f32[64], G: f32[64].symmetric().scratch(), H: f32[M, 64].symmetric().scratch(),
+         Y: f32[M, 64], done: signal[1]):
+    with role(communicator, sms=4):
+        store(G.at((rank + 1) % ranks)[:], S[:])
+        for m in tasks(blocks(M, 16)):
+            store(H.at((rank + 1) % ranks)[m, :], X[m, :])
+        signal(done.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(done[0], 1)
+        for m in tasks(blocks(M, 16)):
+            Y[m, :] = H[m, :] + G[:]
+""",
+)
 WRONG["a wait in the first task of each rank's blocks alone"] = Wrong(
     UNORDERED,
     3,
