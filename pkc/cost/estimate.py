@@ -269,7 +269,7 @@ class _Estimator:
         if not iteration.loop:
             return arrives + multiplies + computes + stores
         busy = self._busy(iteration, multiplies, computes, depth) + stores
-        awaited = any(mma.awaited for mma in iteration.mmas)
+        awaited = not iteration.dependent and any(mma.awaited for mma in iteration.mmas)
         # MMAs in flight keep the stage of the iteration before; those that are awaited, their own as long as they run.
         kept = int(bool(iteration.mmas) and not (iteration.dependent or awaited) and depth > 1)
         ahead = max(1, depth - kept)
