@@ -1,0 +1,49 @@
+"""What `pkc check` prints of findings: each in the smallest run that shows it."""
+
+from __future__ import annotations
+
+from pkc import console
+from pkc.check.counterexample import Alike, Counterexample, Search, counterexample, follows_from, same_as
+from pkc.check.run import Trial
+from pkc.cli.check_instance import Checked
+from pkc.diagnostics import Diagnostic
+
+
+def show(checked: Checked, found: list[Diagnostic], failed: Trial | None) -> None:
+    """Print what was found, as it is in the smallest run that shows the same."""
+    search = Search()
+    example = _example(checked, failed, same_as(found[0]), search)
+    console.diagnostics(found if example is None else example.found)
+    console.lines([f"  on {checked.where}"] if example is None else _run(example))
+    console.lines(_stopped(search))
+
+
+def show_run(checked: Checked, found: list[Diagnostic]) -> None:
+    """Print a run that goes wrong because of what the static check has found, with its finding in short."""
+    search = Search()
+    example = _example(checked, None, follows_from(found), search)
+    if example is None:
+        console.lines([f"  on {checked.where}", *_stopped(search)])
+        return
+    first = example.found[0]
+    console.lines([*_run(example), f"    {in_short(first)}"])
+
+
+def _example(checked: Checked, failed: Trial | None, alike: Alike, search: Search) -> Counterexample | None:
+    with console.progress("looking for a small run that fails"):
+        most = checked.request.exhaustive
+        return counterexample(checked.tile, checked.roles, most, checked.instance(), failed, alike, search)
+
+
+def _stopped(search: Search) -> list[str]:
+    """What is said of a search that had too little time."""
+    said = f"  smaller runs that fail were looked for during {search.seconds:g} s, and not all"
+    return [said] if search.stopped else []
+
+
+def _run(example: Counterexample) -> list[str]:
+    return [f"  a run with {example.size}:", *(f"    {line}" for line in example.lines)]
+
+
+def in_short(found: Diagnostic) -> str:
+    return f"{found.code}: {found.fill(found.title)}"
