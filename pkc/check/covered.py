@@ -29,12 +29,14 @@ def covered(progress: Progress, launch: int, warp_roles: Sequence[WarpRole]) -> 
 
     def answered(counter: Counter, sent: int, wanted: int, wait: Operation) -> bool:
         """Whether the wait ends with the last of the signals, or some come only after it has ended, or may be too many
-        for it, as they come in batches and it is one of several waits."""
+        for it, as they come in batches, and it is one of several waits, or as a single role sends them, one after the
+        other: then so many are always the first ones."""
         if counter not in progress.reset:
             return False
         if wanted > sent - progress.least[counter]:
             return True  # what it is for is not reached as long as one of them is missing
-        if counter in progress.batched and len({number for number, _ in progress.awaited[counter]}) > 1:
+        in_batches = counter in progress.batched and len({number for number, _ in progress.awaited[counter]}) > 1
+        if in_batches or len(progress.senders[counter]) == 1:
             progress.partial.add(wait)
             return True
         if (wait, wanted) not in held:

@@ -9,12 +9,15 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.check.instances import indices_at, unlike_dims
+from pkc.check.static import LAUNCHES
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.coordinates import DimOp, RankOp, RingPeerOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.types import RANKS
+from pkc.dialect.types import RANKS, i32
 from pkc.location import span_of
+from pkc.sim.draw import seeds_for
+from pkc.sim.program import Program
 from pkc.sim.small import SWEPT, swept_dims
 
 _OTHER_RANKS = (3, 4, 5, 1)
@@ -24,7 +27,8 @@ _THREE, _MOST_RANKS, _MOST_NAMED = 3, 12, 4
 
 def other_ranks(kernel: KernelOp) -> list[int]:
     """Numbers of ranks that show what two do not: a next one that is not the one before, a second level, an odd rest;
-    one rank; and those that the program tells from others, by the numbers that it compares ranks with."""
+    one rank; and those that the program tells from others, by the numbers that it compares ranks with, or by slots that
+    rounds for each rank take in turn."""
     named = {number for op in kernel.walk() for number in _told_apart(op)} - {2, *_OTHER_RANKS}
     return [*_OTHER_RANKS, *sorted(number for number in named if 1 < number <= _MOST_RANKS)[:_MOST_NAMED]]
 
@@ -33,9 +37,19 @@ def _told_apart(op: Operation) -> tuple[int, ...]:
     if not isinstance(op, arith.CmpiOp | arith.FloorDivSIOp):
         return ()
     number = constant_of(op.rhs)
-    if number is None or not _of_ranks(op.lhs):
+    if number is None:
         return ()
-    return (number, number + 1) if isinstance(op, arith.CmpiOp) else (number + 1, 2 * number)
+    if _of_ranks(op.lhs):
+        return (number, number + 1) if isinstance(op, arith.CmpiOp) else (number + 1, 2 * number)
+    # Slots in turn: the first one is used again where there is a round more than slots, and all but one rank may have
+    # come to it while one is late.
+    return (number + 2,) if isinstance(op, arith.FloorDivSIOp) and _counts_ranks(op.lhs) else ()
+
+
+def _counts_ranks(value: SSAValue) -> bool:
+    """Whether an integer is the number of an iteration of which there are as many as ranks, or some less or more."""
+    loop = value.owner.parent_op() if isinstance(value, BlockArgument) and value.index == 0 else None
+    return isinstance(loop, scf.ForOp) and _of_ranks(loop.ub)
 
 
 def _of_ranks(value: SSAValue) -> bool:
@@ -55,6 +69,14 @@ def sizes_on(
     that end with a rest of one and a rest of all ranks but one. Raises `PkcError` if dimensions do not fit."""
     steps = SWEPT if ranks == _THREE else [step for step in (ranks + 1, 2 * ranks - 1) if ranks > 1 and step in SWEPT]
     return unlike_dims(kernel, ranks, given, scalars, [dict(asked)], swept_dims(kernel, ranks, steps))
+
+
+def seeds_on(kernel: KernelOp, ranks: int, dims: Mapping[str, int]) -> range:
+    """The first of the seeds of further inputs there, in which integers that the caller gives are others: a loop may
+    have as many iterations as one says."""
+    called = Program(kernel)
+    counts = any(called.kernel.arguments[name].type == i32 for name in called.scalars)
+    return range(LAUNCHES, LAUNCHES + 2 * seeds_for(kernel, ranks=ranks, dims=dims) if counts else 0, LAUNCHES)
 
 
 def is_mistaken(kernel: KernelOp, found: Diagnostic) -> bool:

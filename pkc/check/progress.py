@@ -61,6 +61,9 @@ class Progress:
     sent: dict[Counter, Operation] = field(default_factory=dict[Counter, Operation])
     """By counter, an operation of the last launch that signals it."""
 
+    senders: dict[Counter, set[WarpRole]] = field(default_factory=dict[Counter, "set[WarpRole]"])
+    """By counter, the warp roles of the last launch that signal it."""
+
     batched: set[Counter] = field(default_factory=set[Counter])
     """Counters that one signal of the last launch adds more than 1 to, as credits for several stages do."""
 
@@ -98,6 +101,7 @@ class Progress:
         self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
         self.before = dict(self.counters)
         self.awaited, self.sent, self.reset, self.batched, self.least = {}, {}, {}, set(), {}
+        self.senders = {}
         ready = [Run(warp_role) for warp_role in warp_roles]
         waiting: dict[Counter, list[tuple[int, Run]]] = {}
         while ready:
@@ -127,6 +131,7 @@ class Progress:
                     self.batched.add(counter)
                 counters[counter] = value = value + number if kind == ADD else max(value, number)
                 self.sent[counter] = op
+                self.senders.setdefault(counter, set()).add(run.warp_role)
                 if value not in I32:
                     raise _overflow(counter, "reaches", value, op)
                 if counter in waiting and waiting[counter][0][0] <= value:

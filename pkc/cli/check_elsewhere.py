@@ -10,7 +10,7 @@ import click
 from pkc import console
 from pkc.check.counterexample import ADDRESSES
 from pkc.check.grounds import Word, orders_text, simulated
-from pkc.check.other_ranks import is_mistaken, sizes_on
+from pkc.check.other_ranks import is_mistaken, seeds_on, sizes_on
 from pkc.check.run import Trial, Trials
 from pkc.check.static import check_statically
 from pkc.cli.check_findings import in_short, show, show_run
@@ -48,8 +48,9 @@ def on_ranks(checked: Checked, request: Request, ranks: int) -> bool:
         click.echo(f"ok: {orders_text(len(trials))} on {first.where}")
         checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, orders_text(len(trials)), first.where))
     brief: list[Checked] = []
-    for place, sizes in enumerate(sizes_on(kernel, ranks, settings.dims, settings.scalars, dims), start=1):
-        other = replace(checked, dims=sizes)
+    others = [replace(checked, dims=sizes) for sizes in sizes_on(kernel, ranks, settings.dims, settings.scalars, dims)]
+    others += [replace(first, seed=seed) for seed in seeds_on(kernel, ranks, dims)]
+    for place, other in enumerate(others, start=1):
         found = at_a_glance(other, (trial_of(place),))
         if found and not _is_past_ranks(other, found):
             return _show_other(other, found, asked)
@@ -78,7 +79,8 @@ def _show_other(other: Checked, found: _Found, asked: int) -> bool:
 
 def say_brief(checked: Checked, brief: Sequence[Checked]) -> None:
     sizes = "; ".join(dict.fromkeys(one.where for one in (brief[0], brief[-1])))
-    how_many = f"{len(brief)} sizes more" if len(brief) > 1 else "1 size more"
+    what = "sizes or inputs" if any(one.seed for one in brief) else "sizes"
+    how_many = f"{len(brief)} {what} more" if len(brief) > 1 else "1 size more"
     click.echo(f"ok: 1 order on each of {how_many}, from {sizes}")
     where = f"{how_many} on {brief[0].ranks} ranks"
     checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, "1 order", where))

@@ -35,6 +35,9 @@ _MOST_ENTRIES = 4 * MANY
 _IN_A_SHARE = 2
 """Blocks of a long list for each rank."""
 
+_TALL = 4
+"""The shortest blocks of a dimension of which another list of tasks has longer ones."""
+
 _CUT = 3
 """Whole blocks of a list that a scalar ends or begins."""
 
@@ -67,6 +70,9 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
     roles are derived, a dimension without blocks has one element as a rule, and in the third instance two or three: of
     tasks for each some show what one alone cannot.
 
+    Where lists of tasks of one role have blocks of several lengths of a dimension, it has several of the shortest ones,
+    and all others one: then a CTA has tasks of one list and none of another.
+
     Lists of blocks that memory ends, and whose rows tables name, are long in a fourth one: each rank has several blocks
     of such a list, which it may begin with.
 
@@ -84,6 +90,10 @@ def other_dims(kernel: KernelOp, ranks: int) -> Iterator[dict[str, int]]:
         shares = {dim: blocks.get(dim, 1) * (ranks if dim in sharded else 1) for dim in sizes}
         numbers = {dim: _FEWEST + place % _NUMBERS for place, dim in enumerate(sizes) if dim not in _divided(kernel)}
         yield _fitted(kernel, ranks, sizes | {dim: shares[dim] * number for dim, number in numbers.items()})
+        least = _tasks(kernel)
+        for dim in sorted(_unlike_lists(kernel)):
+            several = _TALL * least[dim] * (ranks if dim in sharded else 1)
+            yield _fitted(kernel, ranks, sizes | least | {dim: several})
     else:
         single = [dim for dim in sizes if dim not in blocks and dim not in sharded]
         if single:
@@ -253,6 +263,16 @@ def _tasks(kernel: KernelOp) -> dict[str, int]:
         elif isinstance(count, BlockCountOp) and isinstance(count.block.of, str):
             found[count.block.of] = min(found.get(count.block.of, count.block.extent), count.block.extent)
     return found
+
+
+def _unlike_lists(kernel: KernelOp) -> set[str]:
+    """The dimensions of which tasks of one role have blocks of several lengths."""
+    lengths: dict[tuple[Operation, str], set[int]] = {}
+    for role in kernel.roles:
+        for count in (count.owner for op in role.walk() if isinstance(op, TasksOp) for count in op.counts):
+            if isinstance(count, BlockCountOp) and isinstance(count.block.of, str):
+                lengths.setdefault((role, count.block.of), set()).add(count.block.extent)
+    return {dim for (_, dim), found in lengths.items() if len(found) > 1}
 
 
 def _gathered_lists(kernel: KernelOp) -> set[str]:

@@ -10,7 +10,11 @@ from tests.check.protocols import Right, Wrong
 
 WRONG: dict[str, Wrong] = {
     "a phase of 0 and 1 in turn, of counters that only grow": Wrong(
-        ("PK482",),
+        (
+            "PK705",
+            "PK730",
+            "PK482",
+        ),
         2,
         """
 kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[4, 64].symmetric().scratch(),
@@ -175,7 +179,11 @@ kernel k(X: f32[M].symmetric(), count: i32[E].replicate(), Y: f32[M], G: f32[M].
 """,
     ),
     "four flags in turn, each awaited once": Wrong(
-        ("PK482",),
+        (
+            "PK705",
+            "PK730",
+            "PK482",
+        ),
         2,
         """
 kernel k(X: bf16[M, 128].symmetric(), Y: bf16[M, 128], G: bf16[4, M, 128].symmetric().scratch(),
@@ -963,7 +971,15 @@ kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scr
             Y[t, :] = G[t, :]
 """
 RIGHT["each row counts two, odd numbers are awaited"] = Right((1, 2, 3), _COUNTS_OF_TWO.format(awaited="2 * t + 1"))
-WRONG["each row counts two, those before it are awaited"] = Wrong(("PK482",), 2, _COUNTS_OF_TWO.format(awaited="2 * t"))
+WRONG["each row counts two, those before it are awaited"] = Wrong(
+    (
+        "PK705",
+        "PK730",
+        "PK482",
+    ),
+    2,
+    _COUNTS_OF_TWO.format(awaited="2 * t"),
+)
 _WHOLE_BLOCKS = """
 kernel k(X: f32[M].symmetric(), Y: f32[M], G: f32[M].symmetric().scratch(), s: signal[1]):
     with role(communicator):

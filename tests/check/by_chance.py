@@ -179,10 +179,10 @@ WRONG["two, as many as there are blocks in a small array"] = Wrong(
     ("PK481", "PK480", "PK482"), 2, _ONE.format(count="2")
 )
 WRONG["each block but the first counted twice"] = Wrong(
-    ("PK481", "PK480", "PK482"), 2, _ONE.format(count="2 * len(blocks(M, 8)) - 2")
+    ("PK705", "PK730", "PK481", "PK480", "PK482"), 2, _ONE.format(count="2 * len(blocks(M, 8)) - 2")
 )
 WRONG["half of the elements, rounded, for the blocks"] = Wrong(
-    ("PK481", "PK480", "PK482"), 2, _ONE.format(count="M // 8 + min(M % 8, 1) * (M // 8)")
+    ("PK705", "PK730", "PK481", "PK480", "PK482"), 2, _ONE.format(count="M // 8 + min(M % 8, 1) * (M // 8)")
 )
 RIGHT["blocks counted by a division that rounds up"] = Right((1, 2, 3), _ONE.format(count="(M + 7) // 8"))
 WRONG["groups of ranks with the wrong leader"] = Wrong(

@@ -191,6 +191,8 @@ RIGHT["contributions of all on one counter"] = Right(
 )
 WRONG["rounds counted by a variable that a branch leaves out"] = Wrong(
     (
+        "PK705",
+        "PK730",
         "PK480",
         "PK481",
         "PK482",
@@ -304,6 +306,23 @@ kernel k(X: f32[M, 64], G: f32[M, 64].symmetric().scratch(), Y: f32[M, 64], done
             wait(done[i], 1)
 """,
 )
+WRONG["signals of a list of fewer, longer tasks for those of the list before"] = Wrong(
+    ("PK705", "PK730"),
+    2,
+    """
+kernel k(X: bf16[M, N], Y: bf16[M, N], Z: bf16[M, N], P: bf16[M, N].symmetric().scratch(), done: signal[1]):
+    with role(communicator, sms=8):
+        for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+            store(P.at((rank + 1) % ranks)[m, n], X[m, n])
+        for m, n in tasks(blocks(M, 32), blocks(N, 32)):
+            Z[m, n] = X[m, n] * 2.0
+            signal(done.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+            wait(done[0], len(blocks(M, 32)) * len(blocks(N, 32)))
+            Y[m, n] = P[m, n]
+""",
+)
 WRONG["a signal in a task for what stands in front of the tasks"] = Wrong(
     ("PK730",),
     2,
@@ -335,6 +354,41 @@ kernel k(X: f32[M, 64], S: f32[64], G: f32[64].symmetric().scratch(), H: f32[M, 
         wait(done[0], 1)
         for m in tasks(blocks(M, 16)):
             Y[m, :] = H[m, :] + G[:]
+""",
+)
+RIGHT["a credit for four rows at once, of which the last ones may come early"] = Right(
+    (1, 2, 3, 5),
+    """
+kernel k(X: f32[T, D], Y: f32[T, D], B: f32[8, D].symmetric().scratch(), full: signal[1], free: signal[1],
+         D: const = 256):
+    with role(communicator, sms=1):
+        for t in range(T):
+            if t > 7:
+                wait(free[0], t // 4 - 1)
+            store(B.at((rank + 1) % ranks)[t % 8], X[t])
+            signal(full.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        for t in range(T):
+            wait(full[0], t + 1)
+            Y[t] = B[t % 8] * 3.0
+            if t % 4 == 3:
+                signal(free.at((rank + ranks - 1) % ranks)[0], 1)
+""",
+)
+RIGHT["every other row awaited of those that one role announces in order"] = Right(
+    (1, 2, 3, 5),
+    """
+kernel k(X: f32[T, D], Y: f32[T, D].symmetric(), Z: f32[T, D], got: signal[1], D: const = 256):
+    with role(communicator, sms=1):
+        for t in range(T):
+            store(Y.at((rank + 1) % ranks)[t], X[t])
+            signal(got.at((rank + 1) % ranks)[0], 1)
+    with role(communicator, sms=1):
+        for u in range((T + 1) // 2):
+            wait(got[0], 2 * u + 1)
+            Z[2 * u] = Y[2 * u]
+            if 2 * u + 1 < T:
+                Z[2 * u + 1] = X[2 * u + 1]
 """,
 )
 WRONG["a wait in the first task of each rank's blocks alone"] = Wrong(

@@ -36,6 +36,8 @@ WRONG["8-bit rows and scales, the first flag for both"] = Wrong(
 )
 WRONG["8-bit rows and scales, a flag for each, one awaited"] = Wrong(
     (
+        "PK705",
+        "PK730",
         "PK480",
         "PK481",
         "PK482",
@@ -255,6 +257,8 @@ kernel k(X: f32[3, 4, M].symmetric(), Y: f32[3, 4, M], G: f32[3, 4, M].symmetric
 WRONG["numbers of pairs by the other width"] = Wrong(UNORDERED, 2, _LJ.format(a="i * 4 + j", b="j * 3 + i"))
 WRONG["numbers of pairs that meet"] = Wrong(
     (
+        "PK705",
+        "PK730",
         "PK480",
         "PK481",
         "PK482",

@@ -51,6 +51,8 @@ kernel k(X: f32[5, M].symmetric(), Y: f32[5, M], G: f32[M].symmetric().scratch()
 """
 WRONG["phases as parities"] = Wrong(
     (
+        "PK705",
+        "PK730",
         "PK480",
         "PK481",
         "PK482",
@@ -151,6 +153,8 @@ kernel k(A: bf16[M, K].symmetric(), B: bf16[K, N], C: bf16[M, N], G: bf16[M, K].
 """
 WRONG["slices of K awaited one early"] = Wrong(
     (
+        "PK705",
+        "PK730",
         "PK480",
         "PK481",
         "PK482",

@@ -116,10 +116,11 @@ def test_what_shows_on_other_ranks_alone_is_found(
 
 def test_numbers_of_ranks_that_a_program_names() -> None:
     """Beside those at which two differ from more: those that it compares its ranks with, and the next ones; one more
-    than it divides them by, and the double."""
+    than it divides them by, and the double; two more than rounds for each rank have slots."""
     names = {
         "two slots of a ring, without a credit": [],
         "seven signals awaited on eight ranks": [8, 9],
+        "four slots of a ring of as many rounds as ranks, without a credit": [6],
         "nodes of four ranks, of which the sixth is not held": [6, 8],
     }
     for name, named in names.items():

@@ -26,7 +26,11 @@ kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scr
 """,
     ),
     "a steady loop over T - 4 and a tail of four, where there are fewer": Wrong(
-        ("PK482",),
+        (
+            "PK705",
+            "PK730",
+            "PK482",
+        ),
         2,
         """
 kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[T, 64].symmetric().scratch(), s: signal[1]):
@@ -209,6 +213,34 @@ kernel k(X: f32[T, 64].symmetric(), Y: f32[T, 64], G: f32[2, 64].symmetric().scr
             signal(s.at((rank + 1) % ranks)[0], 1)
             wait(s[0], t + 1)
             Y[t, :] = G[t % 2, :]
+""",
+    ),
+    "four slots of a ring of as many rounds as ranks, without a credit": (
+        ("PK730",),
+        """
+kernel k(X: f32[ranks, 64], Y: f32[64], B: f32[4, 64].symmetric().scratch(), got: signal[1]):
+    with role(communicator, sms=1):
+        acc = X[(rank + ranks - 1) % ranks, :]
+        for s in range(ranks - 1):
+            store(B.at((rank + 1) % ranks)[s % 4, :], acc)
+            signal(got.at((rank + 1) % ranks)[0], 1)
+            wait(got[0], s + 1)
+            acc = B[s % 4, :] + X[(rank + 2 * ranks - 2 - s) % ranks, :]
+        Y[:] = acc
+""",
+    ),
+    "two halos in turn, as many rounds as the caller says, without a credit": (
+        ("PK730",),
+        """
+kernel k(X: f32[64], Y: f32[64], S: i32, H: f32[2, 64].symmetric().scratch(), got: signal[1]):
+    with role(communicator, sms=1):
+        cur = X[:]
+        for i in range(S):
+            store(H.at((rank + 1) % ranks)[i % 2, :], cur)
+            signal(got.at((rank + 1) % ranks)[0], 1)
+            wait(got[0], i + 1)
+            cur = cur * 0.5 + H[i % 2, :]
+        Y[:] = cur
 """,
     ),
     "two slots of a ring, with credits for the next rank": (
@@ -410,7 +442,7 @@ kernel k(X: f32[M].symmetric(), Y: f32[ranks, M].symmetric(), G: f32[ranks, M].s
 """,
     ),
     "two senders on one counter, the first of which may be late": (
-        ("PK730",),
+        ("PK705", "PK730"),
         """
 kernel k(X: f32[2, M].symmetric(), Y: f32[2, M].symmetric(), G: f32[2, 2, M].symmetric().scratch(),
          s: signal[1], go: signal[1], b: signal[1]):
