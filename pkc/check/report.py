@@ -14,10 +14,9 @@ from pkc.check.run import (
     Baseline,
     Trial,
     Trials,
-    baseline_of,
+    baseline_until_reuse,
     check_roles,
     explained,
-    launches_until_reuse,
     wide_trials,
 )
 from pkc.check.static import Static, check_statically, waits_for_later_tasks
@@ -112,8 +111,7 @@ class _Checks:
     @cached_property
     def baseline(self) -> Baseline:
         """Inputs and right outputs. Raises `PkcError`."""
-        launches = launches_until_reuse(self.roles.kernel)
-        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches, seed=self.seed)
+        return baseline_until_reuse(self.tile, self.roles, ranks=self.ranks, dims=self.dims, seed=self.seed)
 
     def mean(self) -> Baseline:
         """The same, as a call."""

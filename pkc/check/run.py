@@ -118,6 +118,13 @@ def baseline_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches
     return Baseline(ranks, dims, inputs, outputs, seed)
 
 
+def baseline_until_reuse(
+    tile: Compiled, roles: Compiled, *, ranks: int, dims: Mapping[str, int], seed: int
+) -> Baseline:
+    """The same for as many launches as it takes until one uses scratch memory of an earlier one."""
+    return baseline_of(tile, ranks=ranks, dims=dims, launches=launches_until_reuse(roles.kernel), seed=seed)
+
+
 def check_roles(roles: Compiled, baseline: Baseline, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:
     """The findings of the first trial that has any; none if all give the outputs of the tile level."""
     tried = Trials(roles.kernel, baseline)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pkc.check.counterexample import instance
 from pkc.check.grounds import Ground, instance_text
-from pkc.check.run import Baseline, Trial, baseline_of, launches_until_reuse
+from pkc.check.run import Baseline, Trial, baseline_until_reuse
 from pkc.check.unwritten import Unwritten
 from pkc.cli.check_request import Request
 from pkc.diagnostics import Diagnostic
@@ -49,8 +49,7 @@ class Checked:
     @cached_property
     def baseline(self) -> Baseline:
         """Inputs and right outputs of the instance. Raises `PkcError`."""
-        launches = launches_until_reuse(self.roles.kernel)
-        return baseline_of(self.tile, ranks=self.ranks, dims=self.dims, launches=launches, seed=self.seed)
+        return baseline_until_reuse(self.tile, self.roles, ranks=self.ranks, dims=self.dims, seed=self.seed)
 
     def mean(self) -> Baseline:
         """The same, as a call."""

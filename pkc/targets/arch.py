@@ -111,7 +111,7 @@ class Rates:
     """What MMAs lose, as a share of what warpgroups compute with the results of one of their own beside those of
     others."""
     awaited: float
-    """The same where operands come from other ranks, or results go there: of eleven kernels with scales of blocks."""
+    """The same where operands come from other ranks, or results go there: from eleven times with scales of blocks."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float

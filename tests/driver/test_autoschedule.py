@@ -101,7 +101,7 @@ def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None
 
 def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_product() -> None:
     """Measured on 2 and 4 GPUs: `ag_gemm_overlap` in bench/results and bench/results/schedules, and there
-    `ag_gemm_fp8_blocks`: an iteration with scales has two stages beside copies by SMs, which do not hide its loads."""
+    `ag_gemm_fp8_blocks`: an iteration with scales has two stages beside copies by SMs, three beside copy engines."""
     for ranks, size, engines in ((2, 8192, False), (2, 16384, True), (4, 8192, False), (4, 16384, True)):
         found = chosen("ag_gemm", ranks=ranks, M=size, N=size // 4, K=size)
         assert found.schedule == ({"overlap": "copy_engine"} if engines else {})
