@@ -22,6 +22,8 @@ _COPIED = """\
 copy engines end when those of all ranks have copied what came of the last loads"""
 _ONE_CTA = """\
 one CTA waits at the barrier, and nobody signals again before its wait has ended"""
+_ITSELF = """\
+the only CTA of the role waits for its own signal, which stands in front of the wait"""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ OF_PASSES = (
     Same(_GATHER, (10,), _LEFT, _ORDERING, most=3),
     Same(_REDUCE, (3,), _ENTERED, _ORDERING, most=6),
     Same(_REDUCE, (4,), _ENTERED, _ORDERING, most=3),
+    Same(("all_reduce_explicit one_comm_sm",), (9,), _ITSELF, ("pk.signal", "pk.wait"), most=3),
     Same(_REDUCE, (9,), _LEFT, _ORDERING, most=5),
     Same(_REDUCE, (10,), _LEFT, _ORDERING, most=2),
     Same(("ag_gemm_explicit one_comm_sm",), (4,), _ONE_CTA, ("pk.wait",), most=2),
