@@ -1,27 +1,33 @@
 """Mistakes made in a copy of pkc, each of which a named test must catch: the table of docs/testing.md, tried.
 
-    python -m tools.weakened             # all, some minutes; first every test as it is
+    python -m tools.weakened             # all, half an hour on two cores; first every test as it is
     python -m tools.weakened barrier     # those whose words have this one
+    python -m tools.weakened --jobs 8    # in so many copies at once; as many as there are cores by default
 
 A mistake in one of these places changes nothing on the simulator.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
 
-from tools import told
 from tools.mistake import Mistake
 from tools.weakened_lately import LATELY
 
 ROOT = Path(__file__).parents[1]
 
+T = TypeVar("T")
 
 _FAMILIES, _TABLE = "targets/sm_90a/families.py", "targets/sm_90a/synchronization.py"
 _INLINE = "targets/sm_90a/inline_ptx.py"
@@ -307,22 +313,41 @@ MISTAKES = (
 """In the order of the table."""
 
 
-def main(words: Sequence[str]) -> int:
-    """Print for each mistake whether its test fails; the exit status is 1 if one does not, or fails without it."""
+def main(words: Sequence[str], jobs: int) -> int:
+    """Print for each mistake whether its test fails; the exit status is 1 if one does not, or fails without it. Each of
+    so many `jobs` has a copy of its own."""
     chosen = [mistake for mistake in MISTAKES if all(word in mistake.what for word in words)]
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        for name in tracked.splitlines():
-            if (ROOT / name).is_file():
-                (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, copy / name)
-        wrong = [test for test in dict.fromkeys((m.test, m.select) for m in chosen) if not _passes(copy, *test)]
+    tests = list(dict.fromkeys((mistake.test, mistake.select) for mistake in chosen))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        free = SimpleQueue[Path]()
+        for number in range(jobs):
+            free.put(_copied(Path(folder) / str(number)))
+        passed = pool.map(partial(_in_one, free, _passes), tests)
+        wrong = [test for test, passes in zip(tests, passed, strict=True) if not passes]
         for test, select in wrong:
             print(f"fails as it is, or selects nothing: {test} {select}", flush=True)
-        missed = [mistake for mistake in chosen if not _caught(copy, mistake)]
+        missed = [caught for caught in pool.map(partial(_in_one, free, _caught), chosen) if not caught]
     print(f"{len(chosen) - len(missed)} of {len(chosen)} mistakes are caught")
     return int(bool(missed or wrong))
+
+
+def _in_one(free: SimpleQueue[Path], tried: Callable[[Path, T], bool], what: T) -> bool:
+    """What is found in a copy that nobody else has meanwhile."""
+    copy = free.get()
+    try:
+        return tried(copy, what)
+    finally:
+        free.put(copy)
+
+
+def _copied(copy: Path) -> Path:
+    """A copy of what is tracked."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in tracked.splitlines():
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name)
+    return copy
 
 
 def _caught(copy: Path, mistake: Mistake) -> bool:
@@ -332,21 +357,28 @@ def _caught(copy: Path, mistake: Mistake) -> bool:
         print(f"NOT THERE  {mistake.what}: {mistake.file} has no `{mistake.old}`", flush=True)
         return False
     path.write_text(text.replace(mistake.old, mistake.new), encoding="utf-8")
-    caught = not _passes(copy, mistake.test, mistake.select)
+    caught = not _passes(copy, (mistake.test, mistake.select))
     path.write_text(text, encoding="utf-8")
     print(f"{'caught    ' if caught else 'NOT CAUGHT'} {mistake.what}: {mistake.test}", flush=True)
     return caught
 
 
-def _passes(copy: Path, test: str, select: str) -> bool:
+def _passes(copy: Path, named: tuple[str, str]) -> bool:
+    test, select = named
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{test}"]
     words = select.replace(",", " ").split()
     # The name of a case is no expression.
-    named = not {"and", "or", "not"} & set(words)
-    command += ["-k", " and ".join(words) if named else select] if select else []
+    is_name = not {"and", "or", "not"} & set(words)
+    command += ["-k", " and ".join(words) if is_name else select] if select else []
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
     return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode == 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(told.words(__doc__, rest="NAME")))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD", help="only mistakes whose words have these; all without one"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="copies in which mistakes are made")
+    options = parser.parse_args()
+    sys.exit(main(options.words, options.jobs))
