@@ -56,7 +56,7 @@ LATELY = (
         "(op is self.wait or op.location == self.place)",
         "op is self.wait",
         _AT_SIZES,
-        "credits of experts that may have nothing",
+        "credits of all ranks for experts that may have nothing",
     ),
     Mistake(
         "tasks of roles that have no list in common are compared",

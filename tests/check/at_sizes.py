@@ -797,6 +797,31 @@ kernel k(X: f32[M, N].symmetric()):
 RIGHT["credits of experts that may have nothing"] = Right(
     (2, 3), WRONG["a credit of the expert before the last"].text.replace("e - 1)", "e)")
 )
+RIGHT["credits of all ranks for experts that may have nothing"] = Right(
+    (2, 3),
+    """
+kernel k(X: f32[E, P].symmetric(), count: i32[E].replicate(), Y: f32[ranks, E, P].symmetric(),
+         G: f32[ranks, P].symmetric().scratch(),
+         full: signal[ranks], free: signal[1]):
+    with role(communicator):
+        for e in range(E):
+            wait(free[0], e * ranks)
+            for p in tasks(blocks(P, 8, stop=count[e])):
+                for r in range(ranks):
+                    store(G.at(r)[rank, p], X[e, p])
+            for r in range(ranks):
+                signal(full.at(r)[rank], 1)
+    with role(consumer):
+        for e in range(E):
+            for r in range(ranks):
+                wait(full[r], e + 1)
+            for p in tasks(blocks(P, 8, stop=count[e])):
+                for r in range(ranks):
+                    store(Y[r, e, p], G[r, p])
+            for r in range(ranks):
+                signal(free.at(r)[0], 1)
+""",
+)
 RIGHT["slots in turn, counted by a variable"] = Right(
     (2, 3), WRONG["a phase of 0 and 1 in turn, of counters that only grow"].text.replace("1 - phase", "phase + 1")
 )
