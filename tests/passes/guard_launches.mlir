@@ -857,3 +857,52 @@ pk.kernel @copied_here(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.p
     pk.copy %X[%m : !pk.block<M by 16>] along [0] to %Y[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M], f32, shard 0> to !pk.pgl<[M], f32, replicate>
   }
 }
+
+// -----
+
+// The consumer, which the storer gets its tiles from, reaches all ranks only behind signals that each rank sends once all
+// have entered: so the storer waits, while the tiles are made, and not the consumer, before it makes any. It does not
+// matter which rank sends.
+// CHECK-LABEL: pk.kernel @behind_signals_of_others
+// CHECK: pk.role consumer
+// CHECK: pk.signal_all %entered
+// CHECK-NOT: pk.wait %entered
+// CHECK: pk.role storer
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+pk.kernel @behind_signals_of_others(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[ranks, M], f32, shard 1> {pk.name = "S", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %arrived: !pk.signal<[M by 16]> {pk.name = "arrived"}) attributes {derived, schedule = {write_ahead = false}} {
+  %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %ranks = pk.dim "ranks"
+  pk.role consumer {
+    %n = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+    %own = pk.block_count <M by 16> of %r sharded
+    pk.tasks (%i) in (%own) attributes {per_cta} {
+      %m = pk.block[%i] of %r sharded : !pk.block<M by 16>
+      %at = pk.block_number %m : !pk.block<M by 16>
+      pk.wait %arrived[%at] for %ranks : !pk.signal<[M by 16]>
+      %x = pk.load %S[%zero, %m : index, !pk.block<M by 16>] : !pk.pgl<[ranks, M], f32, shard 1> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    }
+  }
+  pk.role storer {
+    %n = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %owner = pk.owner %m : !pk.block<M by 16>
+      %at = pk.block_number %m : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %S[%r, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[ranks, M], f32, shard 1>
+      pk.release %c : !pk.channel<!pk.tile<16xf32>>
+      pk.signal %arrived at %owner[%at] by %one : !pk.signal<[M by 16]>
+    }
+  }
+}

@@ -27,8 +27,8 @@ def follows_entry(op: Operation, waiting: Collection[RoleOp], target: SSAValue |
     in its role may tell so:
 
     - a wait for signals that every rank sends;
-    - a wait for signals of this rank, or the consumption of a stage, if what signals or commits follows the entry. Of
-      signals that each CTA sends after its tasks it is enough if one does, since all of them are awaited.
+    - a wait for signals of any ranks, or the consumption of a stage, if what signals or commits follows the entry. Of
+      signals that each CTA of this rank sends after its tasks it is enough if one does, since all of them are awaited.
     """
 
     def begins(other: Operation) -> bool:
@@ -113,10 +113,11 @@ class _Search:
         return False
 
     def _is_behind(self, signal: Operation, wait: WaitOp) -> bool:
-        """Whether a signal of this rank, which may be of any task, follows the entry."""
-        if not isinstance(signal, SignalOp | RaiseOp) or not isinstance(signal.rank.owner, RankOp):
-            return False
-        return self._follows(signal, _NO_TARGET) or self._some_follows(signal, wait)
+        """Whether a signal, which may be of any task, follows the entry: of all ranks, so it does not matter whose."""
+        if self._follows(signal, _NO_TARGET):
+            return True
+        own = isinstance(signal, SignalOp | RaiseOp) and isinstance(signal.rank.owner, RankOp)
+        return own and self._some_follows(signal, wait)
 
     def _some_follows(self, signal: Operation, wait: WaitOp) -> bool:
         """Whether each CTA signals once, all of these are awaited, and one of them has run a task that tells."""

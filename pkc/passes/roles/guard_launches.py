@@ -152,7 +152,7 @@ def _early(kernel: KernelOp, moving: Sequence[RoleOp], engines: Sequence[RoleOp]
     ahead = [role for role in needing if may and (always or not _awaits_mma(role)) and _writes_scratch(kernel, role)]
     needing = [role for role in needing if role not in ahead]
     early = needing
-    for role in reversed(needing):  # those that get tiles before those that they get them from
+    for role in needing:  # those that tiles come from first: who waits later lets the others begin
         fewer = [other for other in early if other is not role]
         if all(_follows_entry(other, [*engines, *fewer]) for other in needing if other not in fewer):
             early = fewer
