@@ -174,7 +174,7 @@ class _Estimator:
             link += phase.tasks / self._sms * rates.announce * self._to_others(phase)
         # The results of the last tasks are sent after these, and none before the first tasks have ended.
         active = min(phase.tasks, self._sms)
-        main = max(main + active / phase.tasks * link, task + link)
+        main = max(main + active / phase.tasks * link, task + link, task + self._adding_beside(phase))
         if self._work.fetched:
             begins = 2 * rates.signal + rates.copy
             fetches = fetching.takes(self._work, self._sms, self._separate, rates)
@@ -377,6 +377,15 @@ class _Estimator:
         if any(store.packets for store in summed):
             return rounds * self._ranks * each / self._receiving() + ways * rates.packet
         return rounds * self._ranks * each / rates.add_bytes + ways * 2 * rates.signal
+
+    def _adding_beside(self, phase: Phase) -> float:
+        """Nanoseconds that communicators take for what they add up beside the tasks: all but a tile for each CTA."""
+        summed = [store for store in _stores(phase) if store.summed and not store.packets]
+        if not summed or not self._work.multiplies or self._separate:
+            return 0.0
+        owners = 1 if any(store.shots == 1 for store in summed) else self._ranks
+        tiles = max(0.0, phase.tasks / (owners * self._sms) - 1)
+        return tiles * self._ranks * max(store.tile_bytes for store in summed) / self._rates.add_bytes_beside
 
     def _receiving(self) -> float:
         """Bytes of elements in packets that an SM receives in a nanosecond: few threads do beside MMAs."""

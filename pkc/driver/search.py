@@ -232,7 +232,9 @@ class Search:
         if ALL_REDUCE in self._fixed:
             return taken
         found = self._estimated(in_one_shot(*self._asked.of, self._target))
-        return self._better(taken, found, self._tuning.gain)
+        # Of what takes so little time on the link, an exit that all ranks await takes more than twice the additions.
+        short = min((estimate.link for estimate, _ in found), default=0.0) <= self._tuning.one_shot_to
+        return self._better(taken, found, 1.0 if short else self._tuning.gain)
 
     def _with_packets(self, taken: Found) -> Found:
         most = self._tuning.packets_twice_to if _only_reduces(self._base.kernel) else self._tuning.packets_to

@@ -62,10 +62,10 @@ class Registers:
     tile: int
     """More for each tile beyond a few that its tasks move within its GPU: an address, a stage, a phase."""
     adding: int
-    """It also adds up tiles, some elements at a time, with loads in flight."""
+    """It also adds up tiles of ranks, some elements at a time, with loads in flight."""
     copying: int
-    """It also copies rows that a table names, beside two for the address of each of them, and
-    as many as for a dimension for each further set of tasks."""
+    """It also computes where rows lie, or copies rows that a table names, beside two for the address of each of them,
+    and as many as for a dimension for each further set of tasks."""
     carrying: int
     """It also carries tiles by its threads, many elements at a time."""
     holding: int
@@ -154,6 +154,8 @@ class Rates:
     """Nanoseconds between the last MMA of a task and the first of the next: the result goes into its stage."""
     add_bytes: float
     """Bytes of contributions to a sum that an SM adds up in a nanosecond."""
+    add_bytes_beside: float
+    """The same of the warps that do so beside MMAs."""
     copy: float
     """Nanoseconds until one tile that is fetched from another GPU is stored and announced."""
     fetch_bytes: float
@@ -348,6 +350,8 @@ class Tuning:
     """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
     engines_from: float
     """Nanoseconds of a kernel from which on less gain is enough for copy engines, for which the host enqueues calls."""
+    one_shot_to: float
+    """Nanoseconds on the link of what every rank adds up itself, up to which no gain is asked of it."""
     packets_to: float
     """Nanoseconds of a kernel up to which packets are tried."""
     packets_twice_to: float

@@ -231,6 +231,19 @@ def test_an_all_reduce_takes_two_shots_where_these_are_faster(size: str) -> None
     assert min(found)[1] <= 1.15 * min(us for _, us in found)
 
 
+@pytest.mark.parametrize(
+    ("rows", "inner", "measured"),
+    [(8192, 1024, 0.279), (4096, 2048, 0.119), (16384, 2048, 0.815)],
+)
+def test_what_communicators_add_up_beside_short_products_takes_longer_than_these(
+    rows: int, inner: int, measured: float
+) -> None:
+    """GEMM + RS on two H200 (`adding_x2.json`); without the additions the first is estimated to take 0.234 ms."""
+    columns = min(rows, 8192)
+    found = estimate(work("gemm_rs", 2, {"M": rows, "N": columns, "K": inner}), 2, TARGET)
+    assert found.total == pytest.approx(measured * 1e6, rel=0.1)
+
+
 def of_text(text: str, ranks: int, **dims: int) -> Estimate:
     """The estimate of a program, as it is written."""
     module = build_module(parse_text(Source("k.pk", text.lstrip())))

@@ -499,6 +499,21 @@ def test_packets_where_little_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
+    ("dims", "one_shot"),
+    [
+        ({"M": 656, "N": 368, "K": 7024}, True),
+        ({"M": 128, "N": 8192, "K": 4096}, True),
+        ({"M": 1216, "N": 4592, "K": 1360}, False),
+        ({"M": 4096, "N": 4096, "K": 2048}, False),
+    ],
+)
+def test_each_rank_adds_up_short_sums_of_products(dims: dict[str, int], one_shot: bool) -> None:
+    """Measured on two H200, in two shots and in one: 31.7 and 27.6 us, 42.7 and 40.8, 63.4 and 76.8, 141 and 173."""
+    assert (chosen("gemm_ar", ranks=2, **dims).schedule.get("all_reduce") == "one_shot") is one_shot
+    assert "all_reduce" not in chosen("gemm_ar", ranks=2, schedule={"all_reduce": "two_shot"}, **dims).schedule
+
+
+@pytest.mark.parametrize(
     ("text", "dims"),
     [
         (

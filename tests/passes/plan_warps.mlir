@@ -61,9 +61,9 @@ pk.kernel @separate(%X: !pk.private<[M, N], f32> {pk.name = "X"}) attributes {sc
 // (65536 - 128 * 80) / 384 = 144.
 // CHECK-LABEL: pk.kernel @adding
 // CHECK-SAME: comm_sms = 0 : i64
-// CHECK: pk.role communicator warps 2 attributes {group = "compute", first_warp = 12 : i64, registers = 80 : i64}
-// CHECK: pk.role consumer warps 12 attributes {group = "compute", first_warp = 0 : i64, registers = 144 : i64}
-// CHECK: pk.role storer warps 1 attributes {group = "compute", first_warp = 14 : i64, registers = 80 : i64}
+// CHECK: pk.role communicator warps 2 attributes {group = "compute", first_warp = 12 : i64, registers = 128 : i64}
+// CHECK: pk.role consumer warps 12 attributes {group = "compute", first_warp = 0 : i64, registers = 128 : i64}
+// CHECK: pk.role storer warps 1 attributes {group = "compute", first_warp = 14 : i64, registers = 128 : i64}
 pk.kernel @adding(%X: !pk.private<[M, N], f32> {pk.name = "X"}) attributes {schedule = {consumers = 3 : i64}} {
   pk.role communicator {
     %zero = arith.constant 0 : index

@@ -369,8 +369,10 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
         return [replace(plan, registers=launched // threads) for plan in plans]
     shared = [plan for plan in plans if not plan.computes]
     computing = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
-    several = any(adds(plan.role) or gathers(plan.role) for plan in shared)
-    few = target.registers.adding if several else _moving(shared, target)
+    few = _moving(shared, target)
+    if any(adds(plan.role) or gathers(plan.role) for plan in shared):
+        sums = any(plan.role.role.data is Role.Communicator and adds(plan.role) for plan in shared)
+        few = target.registers.adding if sums else target.registers.copying
     kept = max((_rows_at_once(plan) for plan in shared if copied_rows(plan.role)), default=None)
     if kept is not None:
         sets = max(sum(isinstance(op, TasksOp) and not op.encloses_tasks for op in plan.role.walk()) for plan in shared)

@@ -27,7 +27,7 @@ REGISTERS = Registers(
     reaching=40,
     dimension=8,
     tile=2,
-    adding=80,
+    adding=120,
     copying=88,
     carrying=104,
     holding=112,
@@ -41,8 +41,9 @@ REGISTERS = Registers(
 )
 """As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
 arrays, and more of fewer movers is of no use: three warpgroups of consumers have 160 with movers of 32. The loader of a
-GRU cell, of 12 tiles, spills with 48, and does not with 56. Attention of all kinds and sizes that are measured spills
-with 0.42 of `kept` and more, and does not with 0.35."""
+GRU cell, of 12 tiles, spills with 48, and does not with 56. With 120 a thread that adds up tiles has four chunks of
+each of four ranks in flight, with 80 two (bench/results/passes/adding_x2.json). Attention of all kinds and sizes that
+are measured spills with 0.42 of `kept` and more, and does not with 0.35."""
 
 H200 = Rates(
     clock=1.5,
@@ -82,6 +83,8 @@ H200 = Rates(
     iteration=15,
     task=500,
     add_bytes=60,
+    # GEMM + RS 8192 x 8192 x 2048 on two H200, which that limits: 0.279 ms.
+    add_bytes_beside=3.5,
     copy=1700,
     fetch_bytes=38,
     announce=2000,
@@ -182,6 +185,9 @@ TUNING = Tuning(
     # copy engines lose 2 per cent, at 2.9 ms they gain 5.
     separate_sms=(4, 8, 16, 24),
     engines_from=1e6,
+    # GEMM + all-reduce at 66 shapes on two H200: each rank that adds up everything saves 2 to 4 us, and takes 1 us more
+    # for each MB.
+    one_shot_to=8e3,
     packets_to=6e4,
     # An all-reduce of 1 MiB on 4 H200 is estimated to take 22 us, in packets 20: measured, it takes 18.9 and 21.3.
     packets_twice_to=2.1e4,
