@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, StoreOp
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.reductions import RowReduction
@@ -23,6 +25,7 @@ from pkc.driver.compiler import Number
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, from_options, schedule_attr
+from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_layouts import PlanLayouts
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -171,11 +174,26 @@ def _has_whole_lines(kernel: KernelOp, target: Target) -> bool:
 
 
 def _fit_one_warpgroup(kernel: KernelOp, target: Target) -> bool:
+    """Whether a warpgroup has registers for all rows of the accumulators, and for the operands of their epilogue."""
     mmas = _mmas(kernel)
-    shapes = [tile_type(op.result).shape for op in mmas]
+    results = [tile_type(op.result) for op in mmas]
+    shapes = [result.shape for result in results]
     most = target.mma.rows * target.mma.columns
     fits = min(shapes)[0] > target.mma.rows and sum(map(prod, shapes)) <= most
-    return fits and not any(map(is_scaled, mmas))
+    loads = {
+        (op.array, *op.indices): tile_type(op.result)
+        for op in kernel.walk()
+        if isinstance(op, LoadOp) and not _is_in_loop(op)
+    }
+    kept = [*results, *(tile for tile in loads.values() if tile.shape in shapes)]
+    size = sum(prod(tile.shape) * dtype_bytes(tile.element_type) for tile in kept)
+    each = size / (target.arch.warpgroup * target.arch.warp * target.arch.register_bytes)
+    room = target.arch.most_registers - target.registers.reserve
+    return fits and each <= room and not any(map(is_scaled, mmas))
+
+
+def _is_in_loop(op: Operation) -> bool:
+    return any(isinstance(around, scf.ForOp) for around in ancestors(op))
 
 
 @functools.lru_cache(maxsize=32)

@@ -19,9 +19,9 @@ from pkc.passes.analysis.effects import READS, Kinds, effect_kinds, has_trait, i
 
 
 class Cse(ModulePass):
-    """Merge equal operations; loads of one block only when nothing is written or awaited between them, and elements of
-    private arrays that the kernel only reads wherever they are read. Of loads from an array that the kernel stores to,
-    only stores to that array count as writes: roles could not keep the second one in its place (PK436).
+    """Merge equal operations; loads of one block only when nothing is awaited or added to between them, and nothing
+    stored to their array, and elements of private arrays that the kernel only reads wherever they are read. Each load
+    would have a stage of its own.
 
     Before:
 
@@ -73,7 +73,6 @@ class _Merge:
         """How many operations of the current block may write, but for stores."""
         self._stores: Counter[SSAValue] = Counter()
         """How many stores to each array the current block has."""
-        self._stored: dict[SSAValue, bool] = {}
         self._kinds: dict[Operation, Kinds | None] = {}
         """Of operations with regions, which stay as they are until the end."""
 
@@ -99,15 +98,7 @@ class _Merge:
 
     def _written(self, op: Operation) -> int:
         """How many operations so far may have written what an operation reads, or end what it is kept for."""
-        if isinstance(op, LOADS) and self._is_stored(op.array):
-            return self._writes + self._stores[op.array]
-        return self._writes + self._stores.total()
-
-    def _is_stored(self, array: SSAValue) -> bool:
-        """Whether the kernel stores to an array. No store is merged or dropped."""
-        if array not in self._stored:
-            self._stored[array] = any(isinstance(use.operation, StoreOp) for use in array.uses)
-        return self._stored[array]
+        return self._writes + (self._stores[op.array] if isinstance(op, LOADS) else self._stores.total())
 
     def _block(self, block: Block) -> None:
         for op in block.ops:

@@ -78,14 +78,12 @@ pk.kernel @elements(%count: !pk.private<[8], i32> {pk.name = "count"}, %written:
   }
 }
 
-// An array that is updated in place is loaded once, whatever is stored elsewhere in between; one that is only read is
-// loaded again.
+// Tiles are loaded once, whatever is stored elsewhere in between; behind a store to their array they are loaded again.
 // CHECK-LABEL: pk.kernel @in_place
 // CHECK:       %[[X:.*]] = pk.load %X
 // CHECK-NEXT:  %[[Y:.*]] = pk.load %Y
 // CHECK-NEXT:  pk.store %[[Y]], %Z
-// CHECK-NEXT:  %[[Y2:.*]] = pk.load %Y
-// CHECK-NEXT:  %[[S:.*]] = pk.add %[[X]], %[[Y2]]
+// CHECK-NEXT:  %[[S:.*]] = pk.add %[[X]], %[[Y]]
 // CHECK-NEXT:  pk.store %[[X]], %Z
 // CHECK-NEXT:  pk.store %[[S]], %X
 // CHECK-NEXT:  %[[X2:.*]] = pk.load %X
