@@ -21,7 +21,7 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_US
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.pycache
 
-.PHONY: demo check test test-long test-gpu lint types golden bench-report site wheel clean
+.PHONY: demo check test test-all test-long test-gpu lint types golden bench-report site wheel clean
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
@@ -34,8 +34,11 @@ check: lint $(DEV)
 	  test -z "$$changed" || $(BIN)/basedpyright -p pyproject.toml $$changed
 	$(BIN)/python -m pytest -q $(PARALLEL) $(QUICK)
 
-# docs/testing.md says which cases are left to test-long.
+# docs/testing.md says which cases are left to test-all, and which to test-long.
 test: $(DEV)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not long and not slow"
+
+test-all: $(DEV)
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: $(DEV)

@@ -13,6 +13,8 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,8 +26,12 @@ from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
 
 from pkc.cli.opt import main as pkc_opt
+from tests.sweeps import spread
 
 _RUN = "// RUN:"
+
+_SLOW = Path(__file__).parent / "slow.txt"
+"""Functions whose cases take long, and the share of these that `make test` runs; `python -m tools.slow` writes it."""
 
 _TESTS_BETWEEN_COLLECTIONS = 500
 """They leave one or two gigabytes of garbage."""
@@ -50,6 +56,22 @@ def pytest_runtest_logfinish() -> None:
         _since_collection = 0
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)  # before those with a mark are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks `slow` what `make test` leaves out: of the functions in `slow.txt` all cases but a share, evenly spread."""
+    shares = {name: Fraction(share) for share, name in map(str.split, _SLOW.read_text(encoding="utf-8").splitlines())}
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        if function in shares and not any(item.get_closest_marker(mark) for mark in ("long", "gpu")):
+            cases.setdefault(function, []).append(item)
+    for function, several in cases.items():
+        kept = ceil(shares[function] * len(several))
+        for item, stays in zip(several, spread(kept, len(several)), strict=True):
+            if not stays:
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,3 +12,8 @@ def sweep(cases: Iterable[Any], often: Callable[..., bool]) -> list[Any]:
     """Cases for `parametrize`; those of which `often` does not hold are marked `long`."""
     split = [(case, case if isinstance(case, tuple) else (case,)) for case in cases]
     return [case if often(*values) else pytest.param(*values, marks=pytest.mark.long) for case, values in split]
+
+
+def spread(kept: int, total: int) -> list[bool]:
+    """Which of so many cases stay, if `kept` do: evenly spread, the last one among them."""
+    return [(number + 1) * kept // total > number * kept // total for number in range(total)]
