@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -370,7 +371,7 @@ class _Estimator:
             return rates.packet if any(store.packets for store in _stores(phase)) else 0.0
         # All but the last of them are added up while other tasks compute.
         chunks = max(store.chunks for store in summed)
-        owners = 1 if any(store.shots == 1 for store in summed) else self._ranks
+        owners = self._owners(summed)
         rounds = min(2, -(-phase.tasks * chunks // (owners * self._sms)))
         each = max(store.tile_bytes for store in summed) / chunks
         ways = 2 if any(store.shots == 2 for store in summed) else 1
@@ -378,12 +379,16 @@ class _Estimator:
             return rounds * self._ranks * each / self._receiving() + ways * rates.packet
         return rounds * self._ranks * each / rates.add_bytes + ways * 2 * rates.signal
 
+    def _owners(self, summed: Sequence[Store]) -> int:
+        """How many ranks share what is added up: in one shot each adds up everything."""
+        return 1 if any(store.shots == 1 for store in summed) else self._ranks
+
     def _adding_beside(self, phase: Phase) -> float:
         """Nanoseconds that communicators take for what they add up beside the tasks: all but a tile for each CTA."""
         summed = [store for store in _stores(phase) if store.summed and not store.packets]
         if not summed or not self._work.multiplies or self._separate:
             return 0.0
-        owners = 1 if any(store.shots == 1 for store in summed) else self._ranks
+        owners = self._owners(summed)
         tiles = max(0.0, phase.tasks / (owners * self._sms) - 1)
         return tiles * self._ranks * max(store.tile_bytes for store in summed) / self._rates.add_bytes_beside
 

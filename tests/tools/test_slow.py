@@ -58,7 +58,7 @@ def test_cases_that_stay_are_spread_evenly() -> None:
 
 
 def test_what_is_listed_is_marked(request: pytest.FixtureRequest) -> None:
-    """In this process, of the functions that were collected; a case of this one is in the list."""
+    """And nothing else, of what this process has collected."""
     shares = dict(line.split()[::-1] for line in slow.KEPT.read_text(encoding="utf-8").splitlines())
     found: dict[str, list[bool]] = {}
     for item in request.session.items:
