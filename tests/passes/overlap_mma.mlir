@@ -159,7 +159,7 @@ pk.kernel @begins_with_a_row(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // -----
 
 // What a single MMA of an iteration is scaled by is computed while it runs; where there are no registers for the whole
-// product, or three warpgroups, it stays as it is.
+// product, it stays as it is.
 // CHECK-LABEL: pk.kernel @scaled
 // CHECK: %[[P:.*]] = pk.mma_issue %a, %b, %zero :
 // CHECK-NEXT: %s = pk.consume %1
@@ -169,8 +169,6 @@ pk.kernel @begins_with_a_row(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK-NEXT: %p = pk.mma_wait %[[P]] left 0 :
 // CHECK-NEXT: pk.release %0
 // CHECK-LABEL: pk.kernel @too_large
-// CHECK: %p = pk.mma %a, %b, %zero :
-// CHECK-LABEL: pk.kernel @three
 // CHECK: %p = pk.mma %a, %b, %zero :
 pk.kernel @scaled() {
   %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
@@ -209,24 +207,6 @@ pk.kernel @too_large() {
       %q = pk.mul %p, %two : !pk.tile<128x256xf32>
       %next = pk.add %acc, %q : !pk.tile<128x256xf32>
       scf.yield %next : !pk.tile<128x256xf32>
-    }
-  }
-}
-pk.kernel @three() {
-  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<192x64xbf16>, !pk.tile<64x64xbf16>>
-  pk.role consumer warps 12 attributes {group = "compute", first_warp = 0 : i64, registers = 160 : i64} {
-    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<192x64xf32>
-    %two = pk.full 2.000000e+00 : f32 : !pk.tile<192x64xf32>
-    %i0 = arith.constant 0 : index
-    %i1 = arith.constant 1 : index
-    %i9 = arith.constant 9 : index
-    %sum = scf.for %i = %i0 to %i9 step %i1 iter_args(%acc = %zero) -> (!pk.tile<192x64xf32>) {
-      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<192x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<192x64xbf16>, !pk.tile<64x64xbf16>
-      %p = pk.mma %a, %b, %zero : !pk.tile<192x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<192x64xf32>
-      pk.release %0 : !pk.channel<!pk.tile<192x64xbf16>, !pk.tile<64x64xbf16>>
-      %q = pk.mul %p, %two : !pk.tile<192x64xf32>
-      %next = pk.add %acc, %q : !pk.tile<192x64xf32>
-      scf.yield %next : !pk.tile<192x64xf32>
     }
   }
 }

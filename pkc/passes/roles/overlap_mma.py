@@ -15,7 +15,7 @@ from pkc.dialect.transfers import mma_operand_stage
 from pkc.dialect.types import TileType, f32
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import tiles, warpgroups_of
+from pkc.passes.roles.budgets import tiles
 from pkc.passes.roles.loop_halves import is_free, used_by
 from pkc.remarks import missed
 from pkc.targets.target import Operands, target_of
@@ -28,7 +28,7 @@ class OverlapMma(KernelPass):
     MMAs of one iteration run beside the computation of the next. Where it leaves a loop as it is, several MMAs of one
     iteration can still be in flight at once, and beside what is computed for the next of them: the gradients of
     attention are five MMAs, of which two can begin at once. A single MMA runs beside what its result is scaled by,
-    where there are registers for all of it, and no third warpgroup.
+    where there are registers for all of it.
 
     MMAs keep their order. They move up, with the stages that they consume, in front of what is computed between; the
     release of a stage moves down behind the wait for the MMAs that read it. All else keeps its order. An MMA that adds
@@ -86,11 +86,9 @@ def _has_used(loop: scf.ForOp) -> bool:
 
 def _gains(loop: scf.ForOp) -> bool:
     """Whether a single MMA is to run beside what its result is scaled by. The tiles of its role must have registers:
-    else it comes in pieces (`pk-fuse-chains`). Of three warpgroups tensor cores have other MMAs meanwhile: 0.993 of the
-    speed was measured."""
-    role, target = next(op for op in ancestors(loop) if isinstance(op, RoleOp)), target_of(loop)
-    few = warpgroups_of(role, target.arch.warpgroup) <= target.arch.consumers
-    return few and (REGISTERS not in role.attributes or not any(tiles(role, target)))
+    else it comes in pieces (`pk-fuse-chains`)."""
+    role = next(op for op in ancestors(loop) if isinstance(op, RoleOp))
+    return REGISTERS not in role.attributes or not any(tiles(role, target_of(loop)))
 
 
 def _loop_of(op: Operation) -> Operation | None:
