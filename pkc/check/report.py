@@ -23,6 +23,7 @@ from pkc.check.static import Static, check_statically, waits_for_later_tasks
 from pkc.check.unwritten import Unwritten, unwritten
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.driver.compiler import Compiled, compile_program, constants_of, refuse_unknown
+from pkc.driver.divisors import divisors_of
 from pkc.frontend import tree
 from pkc.sim.program import Program
 from pkc.sim.run import resolve_dims
@@ -72,10 +73,12 @@ def check_kernel(
     (source,) = program.kernels
     constants = {name: given[name] for name in constants_of(source) if name in given}
 
-    def compiled(level: str, schedule: Mapping[str, str] = schedule) -> Compiled:
-        return compile_program(program, constants=constants, schedule=schedule, level=level, target=target)
+    def compiled(level: str, schedule: Mapping[str, str] = schedule, **more: Any) -> Compiled:
+        return compile_program(program, constants=constants, schedule=schedule, level=level, target=target, **more)
 
-    roles = compiled("roles")
+    asked = {name: int(size) for name, size in given.items() if name not in constants}
+    # Lengths of rows say how tiles move.
+    roles = compiled("roles", divisors=divisors_of([compiled("tile").kernel], asked, ranks))
     tile = compiled("tile", roles.schedule)  # sums of rows that are divided round otherwise
     known = [*constants_of(source), *Program(tile.kernel).dims, "ranks", "orders", "explored"]
     refuse_unknown(source.name, given, known)

@@ -67,6 +67,8 @@ def _bytes(kind: PGLType | PrivateType, sizes: Mapping[str, int]) -> int:
     extents = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
     if isinstance(kind, PGLType) and kind.layout is Layout.Shard and kind.shard_dim is not None:
         extents[kind.shard_dim] = blocks.shard_length(extents[kind.shard_dim], sizes[RANKS])
+    if isinstance(kind, PrivateType) and kind.padded:
+        extents[-1] = blocks.padded_length(extents[-1], dtype_bytes(kind.element_type))
     return math.prod(extents) * dtype_bytes(kind.element_type)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import click
@@ -25,6 +25,7 @@ from pkc.cli.program import Chosen
 from pkc.diagnostics import Diagnostic, PkcError, listing
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
+from pkc.driver.divisors import divisors_of
 from pkc.sim.draw import given_to, say_given, tables_given_to
 from pkc.sim.inputs import dims_of
 from pkc.sim.run import resolve_dims
@@ -33,18 +34,21 @@ from pkc.sim.small import small_dims
 
 def levels_of(chosen: Chosen, target: str) -> tuple[Compiled, Compiled]:
     """The tile level of a kernel, which says what it means, and its roles level. Where tiles did not fit, both have
-    the smaller ones, whose sums round otherwise. Raises `PkcError`."""
-    tile, roles = chosen.compile(), _roles_of(chosen, target)
+    the smaller ones, whose sums round otherwise. The latter is what runs with the sizes that are given: lengths of rows
+    say how tiles move. Raises `PkcError`."""
+    tile = chosen.compile()
+    divisors = divisors_of([tile.kernel], chosen.settings(tile.kernel).dims, chosen.ranks)
+    roles = _roles_of(chosen, target, divisors)
     if roles.schedule != tile.schedule:
         tile = replace(chosen, schedule=roles.schedule).compile(warn=False)
     return tile, roles
 
 
-def _roles_of(chosen: Chosen, target: str) -> Compiled:
+def _roles_of(chosen: Chosen, target: str, divisors: Mapping[str, int]) -> Compiled:
     """The roles level of a kernel. Roles that an author wrote and the target cannot run are taken as they are: what
     they mean can be checked all the same."""
     try:
-        return chosen.compile("roles", target, warn=False)
+        return chosen.compile("roles", target, warn=False, divisors=divisors)
     except PkcError as error:
         try:
             written = chosen.compile("written", target, warn=False)

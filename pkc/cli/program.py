@@ -47,10 +47,25 @@ class Chosen:
         """The constants that are given, and the defaults of the others that are plain numbers."""
         return default_constants(self.kernel) | dict(self.constants)
 
-    def compile(self, level: str = "tile", target: str = DEFAULT, *, warn: bool = True) -> Compiled:
-        """The kernel at a level of IR. Prints warnings, if asked."""
-        name = self.kernel.name
-        return compile_for(self.program, name, self.constants, self.schedule, level=level, target=target, warn=warn)
+    def compile(
+        self,
+        level: str = "tile",
+        target: str = DEFAULT,
+        *,
+        warn: bool = True,
+        divisors: Mapping[str, int] | None = None,
+    ) -> Compiled:
+        """The kernel at a level of IR; `divisors` as for `compile_program`. Prints warnings, if asked."""
+        return compile_for(
+            self.program,
+            self.kernel.name,
+            self.constants,
+            self.schedule,
+            level=level,
+            target=target,
+            warn=warn,
+            divisors=divisors,
+        )
 
     def for_gpus(self, target: str, instruments: Collection[str]) -> CompileForGpus:
         """What compiles it to machine code, with some of `INSTRUMENTS` of `pkc/passes`."""

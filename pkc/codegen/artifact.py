@@ -33,7 +33,7 @@ class ArrayParameter:
     `written` is known above the machine level. Of `packets` each element takes twice its bytes, zero when allocated.
     What is `local` no other rank reaches, whatever its layout, as is known from the roles level on: it may lie outside
     of the symmetric heap. What is `kept` other ranks may write before their own launch has begun on this rank: between
-    launches it is of these dimensions of the kernel alone.
+    launches it is of these dimensions of the kernel alone. Rows of what is `padded` begin at multiples of 32 bytes.
     """
 
     name: str
@@ -47,6 +47,7 @@ class ArrayParameter:
     packets: bool = False
     local: bool = False
     kept: bool = False
+    padded: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
     dtype, name, scratch = dtype_name(kind.element_type), kernel.argument_name(arg), kernel.is_scratch(arg)
     written = any(_writes(use.operation) for use in arg.uses)
     if isinstance(kind, PrivateType):
-        return ArrayParameter(name, dtype, kind.dimensions, "private", None, scratch, written=written)
+        of = kind.dimensions
+        return ArrayParameter(name, dtype, of, "private", None, scratch, written=written, padded=kind.padded)
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
     marks = kernel.has_packets(arg), kernel.is_local(arg), kernel.is_kept(arg)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+PITCH = 32
+"""Bytes that padded rows begin at multiples of: TMA needs 16 (PTX ISA: tensor-map strides), and a thread stores eight
+elements at once."""
+
 
 class Block(NamedTuple):
     """`length` positions from `start` on; a block at an edge is shorter than its list's size, or empty."""
 
     start: int
     length: int
+
+
+def padded_length(n: int, size: int) -> int:
+    """The length of rows of `n` elements of `size` bytes that begin at multiples of 32 bytes."""
+    each = PITCH // size
+    return -(-n // each) * each
 
 
 def shard_length(n: int, ranks: int) -> int:

@@ -3,6 +3,7 @@
     !pk.tile<128x64xbf16>                     a tile value; `!pk.tile<f32>` is a scalar
     !pk.block<M by 128>                       a block of at most 128 positions of dimension M
     !pk.private<[M, K], bf16>                 an array that each rank has for itself
+    !pk.private<[M, K], bf16, padded>         its rows begin at multiples of 32 bytes, whatever K is
     !pk.pgl<[M, N], bf16, shard 0>            a parallel global layout, sharded along dimension 0
     !pk.pgl<[M, N], bf16, shard 0 zigzag>     its shards have positions in zigzag order (`pkc/dialect/blocks.py`)
     !pk.pgl<[M, N], bf16, replicate>          the whole array on every rank
@@ -203,14 +204,20 @@ def _verify_elements(dims: ArrayAttr[StringAttr | IntAttr], element_type: Attrib
 
 @irdl_attr_definition
 class PrivateType(ArrayType):
-    """An array that each rank has for itself."""
+    """An array that each rank has for itself. Rows of one that is `padded` begin at multiples of 32 bytes
+    (`blocks.padded_length`): memory that pkc allocates."""
 
     name = "pk.private"
     dims: ArrayAttr[StringAttr | IntAttr]
     element_type: Attribute
+    pitch: UnitAttr | NoneAttr
 
-    def __init__(self, dims: Sequence[Dim], element_type: Attribute) -> None:
-        super().__init__(_dims_attr(dims), element_type)
+    def __init__(self, dims: Sequence[Dim], element_type: Attribute, *, padded: bool = False) -> None:
+        super().__init__(_dims_attr(dims), element_type, UnitAttr() if padded else NoneAttr())
+
+    @property
+    def padded(self) -> bool:
+        return isinstance(self.pitch, UnitAttr)
 
     def verify(self) -> None:
         _verify_elements(self.dims, self.element_type)
@@ -220,13 +227,19 @@ class PrivateType(ArrayType):
         with parser.in_angle_brackets():
             dims = _parse_dims(parser)
             parser.parse_punctuation(",")
-            return dims, parser.parse_type()
+            element_type = parser.parse_type()
+            padded = parser.parse_optional_punctuation(",") is not None
+            if padded:
+                parser.parse_keyword("padded")
+        return dims, element_type, UnitAttr() if padded else NoneAttr()
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             _print_dims(printer, self.dimensions)
             printer.print_string(", ")
             printer.print_attribute(self.element_type)
+            if self.padded:
+                printer.print_string(", padded")
 
 
 @irdl_attr_definition

@@ -37,6 +37,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "all_reduce": ("one_shot", "two_shot"),
     "packets": bool,
     "write_ahead": bool,
+    "aligned_copies": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
 

@@ -42,7 +42,7 @@ void check_array(const Json &array) {
     hold(layouts.contains(layout), name + " has the layout " + layout);
     for (const Json &extent : array.at("dims")) check_extent(extent, name);
     check_axis(array.at("shard"), array);
-    for (const char *flag : {"scratch", "packets", "kept"}) hold(array.at(flag).is_boolean(), name + " has no " + flag);
+    for (const char *flag : {"scratch", "packets", "kept", "padded"}) hold(array.at(flag).is_boolean(), name + " has no " + flag);
 }
 
 void check_signal(const Json &signal) {

@@ -12,6 +12,7 @@ namespace pkc {
 namespace {
 
 constexpr size_t kAlignment = kMapBytes;
+constexpr int64_t kPitch = 32;  // bytes that padded rows begin at multiples of
 constexpr size_t kMostPlans = 256;  // sets of arguments whose parameters are kept
 
 int64_t ceiling(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -75,14 +76,21 @@ Parameter::Parameter(const Json &header)
       dims(header.at("dims").begin(), header.at("dims").end()),
       scratch(header.at("scratch")),
       packets(header.at("packets")),
-      kept(header.at("kept")) {
+      kept(header.at("kept")),
+      padded(header.at("padded")) {
     if (!header.at("shard").is_null()) shard = header.at("shard").get<int>();
 }
 
+Shape Parameter::in_memory(Shape extents, int ranks) const {
+    if (shard) extents[*shard] = ceiling(extents[*shard], ranks);
+    if (!padded) return extents;
+    const int64_t each = kPitch / element_bytes(dtype);
+    extents.back() = ceiling(extents.back(), each) * each;
+    return extents;
+}
+
 uint64_t Parameter::bytes(const Shape &extents, int ranks) const {
-    Shape shape = extents;
-    if (shard) shape[*shard] = ceiling(shape[*shard], ranks);
-    return product(name, element_bytes(dtype) * (packets ? 2 : 1), shape);
+    return product(name, element_bytes(dtype) * (packets ? 2 : 1), in_memory(extents, ranks));
 }
 
 Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
@@ -311,7 +319,7 @@ void Kernel::fill_maps(char *at, const Json &field, int rank, const Arguments &a
         .dtype = parameter->dtype,
         .address = address_of(name, rank, arguments),
         .extents = extents,
-        .strides = row_major(extents, parameter->shard, mesh.ranks(), element_bytes(parameter->dtype)),
+        .strides = row_major(parameter->in_memory(extents, mesh.ranks()), element_bytes(parameter->dtype)),
         .ranks = mesh.ranks(),
         .sharded = parameter->shard.has_value(),
         .heap_stride = parameter->in_heap() ? std::optional(mesh.stride) : std::nullopt,

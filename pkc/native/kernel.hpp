@@ -24,13 +24,15 @@ using Dims = std::map<std::string, int64_t>;
 struct Parameter {
     explicit Parameter(const Json &header);
 
+    // The shape of the memory that each rank has.
+    Shape in_memory(Shape extents, int ranks) const;
     uint64_t bytes(const Shape &extents, int ranks) const;
     bool in_heap() const { return layout != "private"; }
 
     std::string name, dtype, layout;
     std::vector<Json> dims;
     std::optional<int> shard;
-    bool scratch, packets, kept;
+    bool scratch, packets, kept, padded;
 };
 
 // Ordered by its bits, so that NaN and both zeros have a place.

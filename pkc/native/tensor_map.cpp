@@ -66,10 +66,9 @@ void encode_one(const Tiled &array, const std::vector<int64_t> &extents, uint64_
 
 uint64_t element_bytes(const std::string &dtype) { return element(dtype).bytes; }
 
-std::vector<int64_t> row_major(std::vector<int64_t> extents, std::optional<int> shard, int ranks, uint64_t element) {
-    if (shard) extents[*shard] = (extents[*shard] + ranks - 1) / ranks;
-    std::vector<int64_t> strides(extents.size(), element);
-    for (size_t axis = extents.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * extents[axis];
+std::vector<int64_t> row_major(const std::vector<int64_t> &shape, uint64_t element) {
+    std::vector<int64_t> strides(shape.size(), element);
+    for (size_t axis = shape.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * shape[axis];
     return strides;
 }
 

@@ -26,8 +26,8 @@ struct Tiled {
 
 uint64_t element_bytes(const std::string &dtype);
 
-// Strides in bytes of the memory that each rank has: of a sharded array, of the longest shard.
-std::vector<int64_t> row_major(std::vector<int64_t> extents, std::optional<int> shard, int ranks, uint64_t element);
+// Strides in bytes of memory of this shape.
+std::vector<int64_t> row_major(const std::vector<int64_t> &shape, uint64_t element);
 
 // Writes two maps to host memory at a multiple of 128 bytes; `box` is innermost first.
 void encode(const Tiled &array, const std::vector<uint32_t> &box, int swizzle, std::optional<int> split, char *at);

@@ -24,6 +24,7 @@ from pkc.passes.machine.recompute_integers import RecomputeIntegers
 from pkc.passes.machine.restart_counters import RestartCounters
 from pkc.passes.machine.spread_rows import SpreadRows
 from pkc.passes.machine.trace import Trace
+from pkc.passes.roles.align_rows import AlignRows
 from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.begin_together import BeginTogether
@@ -139,6 +140,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PieceTiles(),  # of each copy that is added there is a load; before anything is planned for tiles
     ExpandBarriers(),  # and at signals
     SpreadRoles(),  # of what an author wrote as roles everything is known; from here on they are as derived ones
+    AlignRows(),  # tasks are what they stay; before phases get their numbers
     PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     PlanPackets(),  # what is sent, and whether blocks straddle, is known; before what is sent gets its memory

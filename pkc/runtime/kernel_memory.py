@@ -18,7 +18,7 @@ from pkc.runtime import reports
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.enqueue import counters, counters_along
-from pkc.runtime.kernel_parameters import extents_of
+from pkc.runtime.kernel_parameters import extents_of, in_memory
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.offsets import ALIGNMENT
 
@@ -172,7 +172,7 @@ def _splits(artifact: Artifact, array: ArrayParameter) -> set[int]:
 
 def _bytes(array: ArrayParameter, splits: set[int], dims: Mapping[str, int]) -> int:
     """The bytes on each rank; a dimension whose blocks follow shards has room for all shards at full length."""
-    extents = list(memory_shape(extents_of(array, dims), array.shard, dims[RANKS]))
+    extents = list(in_memory(array, memory_shape(extents_of(array, dims), array.shard, dims[RANKS])))
     for split in splits:
         extents[split] = dims[RANKS] * blocks.shard_length(extents[split], dims[RANKS])
     return math.prod(extents) * ELEMENTS[array.dtype].bytes * (2 if array.packets else 1)

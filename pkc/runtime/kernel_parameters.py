@@ -20,6 +20,7 @@ from pkc.codegen.artifact import (
     Scalar,
     TensorMaps,
 )
+from pkc.dialect.blocks import padded_length
 from pkc.dialect.words import RANKS
 from pkc.runtime import tensor_map
 from pkc.runtime.arrays import memory_shape
@@ -162,6 +163,7 @@ def _maps(field: TensorMaps, array: ArrayParameter, ranks: int, heap_stride: int
         heap_stride=heap,
         shard=array.shard,
         split=field.split,
+        padded=array.padded,
     )
 
 
@@ -232,7 +234,7 @@ def _memory(parameter: ArrayParameter, values: Values) -> Memory:
     extents = extents_of(parameter, dims)
     shape = extents if parameter.shard is None else memory_shape(extents, parameter.shard, dims[RANKS])
     stride, strides = ELEMENTS[parameter.dtype].bytes, list[int]()
-    for extent in reversed(shape):
+    for extent in reversed(in_memory(parameter, shape)):
         strides.append(stride)
         stride *= extent
     return Memory(
@@ -246,6 +248,13 @@ def _memory(parameter: ArrayParameter, values: Values) -> Memory:
         None if parameter.layout == "private" else values.heap_stride,
         parameter.shard is not None,
     )
+
+
+def in_memory(parameter: ArrayParameter, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what an array takes on each rank, of its own shape there: rows may be padded."""
+    if not parameter.padded:
+        return shape
+    return (*shape[:-1], padded_length(shape[-1], ELEMENTS[parameter.dtype].bytes))
 
 
 def extents_of(parameter: ArrayParameter, dims: Mapping[str, int]) -> tuple[int, ...]:

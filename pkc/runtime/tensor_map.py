@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import shard_length
+from pkc.dialect.blocks import padded_length, shard_length
 from pkc.location import NOWHERE
 from pkc.runtime.driver import DriverError
 from pkc.runtime.element import ELEMENTS
@@ -85,7 +85,8 @@ class Maps:
     """The maps of `TensorMaps` for an array, of whatever size: all but sizes and address is made once.
 
     `ranks` and `heap_stride` are those of the mesh, the latter only if the array lies in the symmetric heap; `shard` is
-    the dimension that it is sharded along. One thread at a time may encode them.
+    the dimension that it is sharded along. Rows that are `padded` begin at multiples of 32 bytes. One thread at a time
+    may encode them.
     """
 
     def __init__(
@@ -99,7 +100,9 @@ class Maps:
         heap_stride: int | None = None,
         shard: int | None = None,
         split: int | None = None,
+        padded: bool = False,
     ) -> None:
+        self._padded = padded
         self._last = last = len(dims) - 1
         self._dims = tuple(enumerate(reversed(dims)))
         self._size, self._ranks = ELEMENTS[dtype].bytes, ranks
@@ -141,6 +144,8 @@ class Maps:
                 extents[axis] = length = shard_length(extent, self._ranks)
                 whole, rest = divmod(extent, length)
                 step = self._step or length * stride
+            if self._padded and not axis:
+                extent = padded_length(extent, self._size)
             stride *= extent if axis != self._shard else shard_length(extent, self._ranks)
         if length:
             if step % 16 or step >= _MOST_STRIDE:

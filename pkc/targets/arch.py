@@ -287,6 +287,9 @@ class Tuning:
     """Bytes of the boxes of a store to another GPU: as long as these wait for the link, so do loads behind them."""
     band: int
     """Rows of a band of tasks: those and as many columns as there are CTAs for stay in the L2 cache together."""
+    aligned_rows: int
+    aligned_bytes: int
+    """Rows of what a task copies to rows that TMA moves, and the bytes of these."""
     fetched_rows: int
     """Rows whose first groups of tiles are fetched before their second ones: about those computed at a time."""
     arrival_columns: int

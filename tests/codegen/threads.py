@@ -70,6 +70,8 @@ class Memory:
         extents = [self.extent(dim) for dim in kind.dimensions]
         if isinstance(kind, PGLType) and kind.shard_dim is not None:
             extents[kind.shard_dim] = blocks.shard_length(extents[kind.shard_dim], self.ranks)
+        if isinstance(kind, PrivateType) and kind.padded:
+            extents[-1] = blocks.padded_length(extents[-1], dtype_bytes(kind.element_type))
         return tuple(extents)
 
     def base(self, name: str) -> int:

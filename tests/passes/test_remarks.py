@@ -633,6 +633,7 @@ ELSEWHERE = {
     "pk-share-stages": "share_stages.mlir",
     "pk-plan-epilogues": "plan_epilogues.mlir",
     "pk-piece-tiles": "piece_tiles.mlir",
+    "pk-align-rows": "align_rows.mlir",
     "pk-overlap-epilogues": "overlap_epilogues.mlir",
 }
 """Where the remarks of other passes are tested."""

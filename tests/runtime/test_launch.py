@@ -92,7 +92,7 @@ def reduce_on(
     made, api = driver(monkeypatch, gpus=ranks)
     mesh = Mesh.single_process(driver=made)
     kernel = LoadedKernel(of, mesh)
-    api.struct_bytes = layout(REDUCE.fields)[1]
+    api.struct_bytes = layout(of.fields)[1]
     tensors = [Tensor((40, 72), device=Device(rank), address=FIRST_POINTER + rank * MIB) for rank in range(ranks)]
     c = mesh.empty((40, 64), "f32", "shard", 0)
     return kernel, {"A": tensors, "C": c, "scale": 0.5, "count": -3}, api

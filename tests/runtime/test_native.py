@@ -19,7 +19,7 @@ from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.tensor_map import MAP_BYTES
 from pkc.version import VERSION
 from tests.native import build_program
-from tests.runtime.fake import FIRST_POINTER
+from tests.runtime.fake import FIRST_POINTER, Api
 from tests.runtime.test_launch import REDUCE, reduce_on
 
 HERE = Path(__file__).parent / "native"
@@ -54,19 +54,42 @@ def test_a_launch_gets_what_it_gets_from_python(printed: list[Any], monkeypatch:
     kernel, arguments, api = reduce_on(monkeypatch)
     kernel(arguments)
     assert printed[:2] == [{"code": "machine code"}, {"kernel": "gemm_rs"}]
+    same_launches(printed, api, REDUCE.fields)
+
+
+def test_rows_of_padded_scratch_memory_begin_where_python_says(
+    program: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rows of 40 elements of 16 bits have room for 48."""
+    *arrays, fetched = REDUCE.arrays
+    arrays.append(replace(fetched, dims=("K", "M"), padded=True))
+    maps = TensorMaps("fetched_map", "fetched", (32, 16), 64, None)
+    fields = tuple(maps if isinstance(field, Base) and field.array == "fetched" else field for field in REDUCE.fields)
+    padded = replace(REDUCE, arrays=tuple(arrays), fields=fields)
+    kernel, arguments, api = reduce_on(monkeypatch, of=padded)
+    kernel(arguments)
+    assert [each["strides"] for each in api.encoded if each["extents"] == [40, 72]][:1] == [[96]]
+    path = tmp_path / "kernel.pkx"
+    path.write_bytes(pack(padded))
+    same_launches(play(program, "launch", path, layout(fields)[1], FIRST_POINTER), api, fields)
+
+
+def same_launches(printed: list[Any], api: Api, fields: Sequence[Field]) -> None:
+    """What the loader has launched is what Python has."""
     encoded = [found for found in printed if "extents" in found]
     found = [{**launch, "struct": bytes.fromhex(launch["struct"])} for launch in printed if "function" in launch]
     streams = {launch.pop("stream") for launch in found}
     assert len(streams) == 3
     expected = [{name: value for name, value in vars(launch).items() if name != "stream"} for launch in api.launches]
-    assert [told(launch, encoded) for launch in found] == [told(launch, api.encoded) for launch in expected]
+    ours = [told(launch, api.encoded, fields) for launch in expected]
+    assert [told(launch, encoded, fields) for launch in found] == ours
 
 
-def told(launch: dict[str, Any], encoded: list[dict[str, Any]]) -> dict[str, Any]:
+def told(launch: dict[str, Any], encoded: list[dict[str, Any]], fields: Sequence[Field]) -> dict[str, Any]:
     """A launch with what its maps say. In the struct a map is the number of the one that was encoded, repeated: the
     loader encodes each, and Python lets those of other ranks have another address."""
     struct, maps = bytearray(launch["struct"]), list[dict[str, Any]]()
-    for field, offset in zip(REDUCE.fields, layout(REDUCE.fields)[0], strict=True):
+    for field, offset in zip(fields, layout(fields)[0], strict=True):
         for at in (offset, offset + MAP_BYTES) if isinstance(field, TensorMaps) else ():
             (number,) = {*struct[at : at + MAP_BYTES]}
             maps.append(encoded[number - 1])

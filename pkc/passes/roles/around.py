@@ -70,6 +70,8 @@ def between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
     if array.rank < _ROWS:
         return CHUNK
     last, size = array.dimensions[-1], dtype_bytes(array.element_type)
+    if isinstance(array, PrivateType) and array.padded:
+        return CHUNK
     if isinstance(last, int):
         return last * size
     known = divisor(op, row_of(array))

@@ -142,6 +142,8 @@ TUNING = Tuning(
     signals=8,
     store_bytes=2048,
     band=8,
+    aligned_rows=16,
+    aligned_bytes=2048,
     fetched_rows=16,
     # 2 bytes at 380 GB/s, and 2 FLOPs for each column at 750 TFLOP/s; of half and twice as many, 3 and 0.5 per cent
     # slower (dispatch of 32,768 tokens on 2 H100).

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from pkc.dialect.blocks import PITCH
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
-from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, PrivateType, ends_with_shards
+from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, PrivateType, dtype_bytes, ends_with_shards
 from pkc.passes.machine.emit import Emitter
 
 
@@ -49,6 +50,9 @@ class Dimensions:
     def row_length(self, array: PrivateType | PGLType) -> SSAValue:
         """How many elements lie from one row of an array to the next, on each rank."""
         last = array.dimensions[-1]
+        if isinstance(array, PrivateType) and array.padded:
+            each = PITCH // dtype_bytes(array.element_type)
+            return self._emit.times(self._emit.round_up_over(self.extent(last), each), each)
         return self.shard_length(last) if ends_with_shards(array) else self.extent(last)
 
     def whole_shards(self, dim: Dim) -> SSAValue:

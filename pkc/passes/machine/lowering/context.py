@@ -198,6 +198,9 @@ class WarpRole:
     """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
     vectors: bool = False
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
+    anywhere: bool = False
+    """Whether chunks that are loaded may begin anywhere, or end with their row: they lie in two of 16 bytes. Those that
+    are stored are aligned, and have room to their end."""
     together: tuple[int, ...] = ()
     """Of a loop inside that one: how many iterations load before the first of them computes; then, of those that are
     left, how many do."""

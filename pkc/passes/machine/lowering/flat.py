@@ -9,15 +9,16 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, arrays, by_table, counters
+from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import TileType, dtype_bytes, row_of
+from pkc.dialect.types import PrivateType, TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.effects import is_side_effect_free
 from pkc.passes.analysis.pointwise import WHOLE
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tables import is_table
-from pkc.targets.layout import NEIGHBOURS
+from pkc.targets.layout import CHUNK, NEIGHBOURS
 
 _AROUND = (scf.ForOp, scf.IfOp)
 _LOADS = (access.LoadOp, by_table.GatherOp)
@@ -87,11 +88,11 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
     shape = _shape(role, ops)
     whole = _whole_chunks(role, ops)
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
-        role.vectors = vectors
+        role.vectors, role.anywhere = vectors, not vectors and _moves_from_anywhere(ops)
         with emit.when(condition):
             start = emit.minus(role.threads.thread, role.threads.start)
             total, threads = prod(shape) // NEIGHBOURS, role.threads.count
-            room = _room(role, ops) if vectors else 1
+            room = _room(role, ops) if vectors else _in_halves(role, ops) if role.anywhere else 1
             role.chunks = _chunks_at_once(emit.target.threads.chunks, room, total, threads)
             role.together = (
                 _together(emit.target.threads.iterations, total // (role.chunks * threads)) if vectors else ()
@@ -100,7 +101,32 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
                 role.chunk, role.chunked = chunk, tuple(shape)
                 lower_ops(role, ops)
         role.chunk, role.together = None, ()
-    role.vectors = False
+    role.vectors = role.anywhere = False
+
+
+def _moves_from_anywhere(ops: Sequence[Operation]) -> bool:
+    """Whether chunks are loaded from rows that may begin anywhere, and stored to rows that have room for whole ones."""
+    inner = [inner for op in ops for inner in op.walk()]
+    accesses = [op for op in inner if isinstance(op, (*_LOADS, access.StoreOp, access.AddToArrayOp))]
+    return all(_loads_anywhere(op) or _stores_whole(op) for op in accesses)
+
+
+def _in_halves(role: WarpRole, ops: Sequence[Operation]) -> int:
+    """How many chunks that begin anywhere are loaded at once: of more, compilers let some wait for others."""
+    loads = [tile_type(inner.result) for op in ops for inner in op.walk() if isinstance(inner, access.LoadOp)]
+    halves = max((dtype_bytes(load.element_type) * NEIGHBOURS // CHUNK for load in loads), default=1)
+    return max(1, role.emit.target.threads.loads // halves)
+
+
+def _loads_anywhere(op: Operation) -> bool:
+    if not isinstance(op, access.LoadOp) or op.local is not None or packed(op):
+        return False
+    kind = tile_type(op.result)
+    return kind.rank > 0 and dtype_bytes(kind.element_type) > 1
+
+
+def _stores_whole(op: Operation) -> bool:
+    return isinstance(op, access.StoreOp) and isinstance(op.array.type, PrivateType) and op.array.type.padded
 
 
 def _has_tiles(ops: Sequence[Operation]) -> bool:

@@ -17,12 +17,12 @@ from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import FLOATS, ArrayType, PGLType, dtype_bytes, dtype_name, f32, widened
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, spread
+from pkc.passes.machine.lowering import fragments, shifting, spread
 from pkc.passes.machine.lowering.context import WarpRole, round_the_ranks
 from pkc.passes.machine.lowering.fragments import PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tma import Access, copies, in_one_shard, placed
-from pkc.targets.layout import NEIGHBOURS, Fragment
+from pkc.targets.layout import CHUNK, NEIGHBOURS, Fragment
 
 
 class Element:
@@ -42,8 +42,9 @@ class Element:
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [
             role.dims.shard_length(dim) if position == self._shard else role.dims.extent(dim)
-            for position, dim in enumerate(kind.dimensions)
+            for position, dim in enumerate(kind.dimensions[:-1])
         ]
+        self._extents.append(role.dims.row_length(array_type(array)))
         self._axes = [position for position, index in enumerate(op.indices) if index in role.blocks]
         self._valid = {position: role.dims.valid(self._places[position]) for position in self._axes}
         self._base = emit.address(array)
@@ -150,6 +151,9 @@ def fill_tile(
     role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, target: fragments.RegisterTile, elements: Elements
 ) -> None:
     """Load a tile into its registers, by 16 bytes where it goes; zero where it has no elements."""
+    if role.anywhere and isinstance(op, LoadOp):
+        _from_anywhere(role, op, target, elements)
+        return
     if role.vectors and target.fragment.paired:
         _vectors(role, target, _chunks(role, value, elements), "receive" if packed(op) else "load_global")
         return
@@ -188,7 +192,7 @@ def store(role: WarpRole, op: Writing, elements_of: Callable[[SSAValue | None], 
 
 def _store(role: WarpRole, op: Writing, elements: Elements) -> None:
     emit, tile = role.emit, fragments.as_elements(role, op.tile)
-    if role.vectors:
+    if role.vectors or role.anywhere:
         _by_chunks(op, tile.fragment)
         chunks = _chunks(role, op.tile, elements)
         _vectors(role, fragments.materialize(role, op.tile), chunks, writing(op))
@@ -275,6 +279,30 @@ def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SS
         name = "float_bits" if tile.element_type == f32 else "int_bits"
         with emit.loop(0, words, unroll=True) as i:
             emit.set(emit.value(name, emit.get(bits, i)), tile.registers, i)
+
+
+def _from_anywhere(role: WarpRole, op: LoadOp, tile: fragments.RegisterTile, elements: Elements) -> None:
+    """Load the neighbours that a thread has, which begin anywhere: each 16 bytes from the two in which they lie, as far
+    as their row has something there."""
+    emit, size = role.emit, dtype_bytes(tile_type(op.result).element_type)
+    zero, loaded = _zero_bits(emit), list[tuple[SSAValue, SSAValue]]()
+    valid, each = role.dims.valid(role.blocks[op.indices[-1]]), CHUNK // size
+    for first in range(0, NEIGHBOURS * role.chunks, each):
+        offsets = _offsets(role, op.result, emit.const(first))
+        start, exists = elements.at(offsets)
+        shift, left = shifting.inside(emit, start), emit.times(emit.minus(valid, offsets[-1]), size)
+        more = emit.both(exists, emit.compare("sgt", emit.minus(emit.plus(left, shift), CHUNK), 0))
+        words, halves = shifting.pair(emit)
+        for i in range(2 * shifting.WORDS):
+            emit.set(zero, words, i)
+        down = emit.minus(start, emit.wide(shift))
+        for at, (half, there) in enumerate(zip(halves, (exists, more), strict=True)):
+            emit.do("load_global_v4_around_where", half, emit.plus(down, at * CHUNK), there)
+        loaded.append((words, shift))
+    for number, (words, shift) in enumerate(loaded):
+        for i, word in enumerate(shifting.shifted(emit, words, shift, size)):
+            found = word if tile.packed else emit.value("float_bits" if tile.element_type == f32 else "int_bits", word)
+            emit.set(found, tile.registers, number * shifting.WORDS + i)
 
 
 _INTO = ("load_global", "receive")
