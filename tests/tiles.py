@@ -884,6 +884,23 @@ kernel taps(X: f32[M, N], Y: f32[M, N]):
             total = total + X[m + i, n]
         Y[m, n] = total
 """,
+    "row_before": """\
+kernel row_before(X: bf16[M, N], Y: f32[M, N]):
+    for n in tasks(blocks(N, 64)):
+        last = zeros(f32, n)
+        for m in range(M):
+            x = cast(X[m, n], f32)
+            Y[m, n] = x - last
+            last = x
+""",
+    "first_row": """\
+kernel first_row(X: e4m3[M, N], Y: e4m3[M, N], Z: e4m3[M, N]):
+    for m, n in tasks(M, blocks(N, 64)):
+        a = Y[m, n]
+        if m > 0:
+            a = X[m - 1, n]
+        Z[m, n] = a
+""",
     "row_div_loop2d": """\
 kernel row_div_loop2d(X: f32[M, N], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 16), blocks(N, 128)):

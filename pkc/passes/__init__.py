@@ -41,6 +41,7 @@ from pkc.passes.roles.fuse_phases import FusePhases
 from pkc.passes.roles.give_registers import GiveRegisters
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
+from pkc.passes.roles.keep_tiles import KeepTiles
 from pkc.passes.roles.load_once import LoadOnce
 from pkc.passes.roles.look_ahead import LookAhead
 from pkc.passes.roles.merge_channels import MergeChannels
@@ -168,6 +169,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanLayouts(),  # of every tile of a kernel alike; before all that asks for the room of a stage
     RepeatTables(),  # of all accesses; before roles, of which each has its own tables
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
+    KeepTiles(),  # roles are known; before they are split, and each tile that is loaded has a stage
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks
     SplitRoles(),  # obeys the roles; values across roles go through channels

@@ -55,15 +55,6 @@ class CannotStageSum(Diagnostic):
     hint: str = ""
 
 
-class KeptBeyondStage(Diagnostic):
-    """A tile leaves the loop or branch that loads it, and nothing was computed from it."""
-
-    code = "PK434"
-    title = "this tile outlives the loop or branch that loads it"
-    label = "loaded here into a stage that the next iteration needs"
-    help = "compute with it in the same iteration or branch, or load it again where it is used"
-
-
 class SharedMemory(Diagnostic):
     """The stages of a kernel's channels do not fit into shared memory."""
 

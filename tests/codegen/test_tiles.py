@@ -62,6 +62,8 @@ OFTEN = {
     "from_i8",
     "right_i8",
     "taps",
+    "row_before",
+    "first_row",
 }
 """Those that `make test` runs: each for one way through the lowering."""
 

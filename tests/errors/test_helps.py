@@ -184,10 +184,6 @@ FOLLOWED: dict[str, Followed] = {
     "PK327-number": Followed(edits=(("zeros(f32, 1)", "zeros(f32)"),), said="without `1`"),
     "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
     "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),
-    "PK434-branch": Followed(
-        edits=(("t = X[m]\n", "t = X[m] * 2.0\n"), ("t = Y[m]\n", "t = Y[m] * 2.0\n"), ("= t * 2.0", "= t")),
-        said="compute with it in the same iteration or branch",
-    ),
     "PK436-behind": Followed(
         edits=(("T[m] = X[m] * 2.0", "t = X[m] * 2.0; T[m] = t"), ("= T[m] + 1.0", "= t + 1.0")),
         said="keep the value in a variable",
@@ -251,7 +247,6 @@ FOLLOWED: dict[str, Followed] = {
 OTHER = {
     "PK431-outside": "the help is another program",
     "PK431-read": "the help is another program",
-    "PK434-loop": "the help is another program",
     "PK436-turns": "the help is another program",
     "PK444-branch": "the help is another protocol",
     "PK444-used": "the help is another protocol",

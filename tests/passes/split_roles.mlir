@@ -316,26 +316,6 @@ pk.kernel @begun(%X: !pk.private<[M], f32> {pk.name = "X"}, %c: !pk.private<[1],
 
 // -----
 
-// A tile that a loop carries on.
-// CHECK: error[PK434]: this tile outlives the loop or branch that loads it
-pk.kernel @last(%Z: !pk.private<[M, 16], f32> {pk.name = "Z"}, %Y: !pk.private<[16], f32> {pk.name = "Y"}, %c: !pk.private<[1], i32> {pk.name = "c"}) attributes {schedule = {}} {
-  %0 = arith.constant 1 : index
-  pk.tasks (%i) in (%0) {
-    %t = pk.full 0.000000e+00 : f32 : !pk.tile<16xf32>
-    %1 = arith.constant 0 : index
-    %2 = pk.read %c[%1] : !pk.private<[1], i32>
-    %t_1 = scf.for %3 = %1 to %2 step %0 iter_args(%t_2 = %t) -> (!pk.tile<16xf32>) {
-      %4 = pk.block[%1] : !pk.block<16 by 16>
-      %t_3 = pk.load %Z[%3, %4 : index, !pk.block<16 by 16>] : !pk.private<[M, 16], f32> -> !pk.tile<16xf32>
-      scf.yield %t_3 : !pk.tile<16xf32>
-    }
-    %5 = pk.block[%1] : !pk.block<16 by 16>
-    pk.store %t_1, %Y[%5 : !pk.block<16 by 16>] : !pk.tile<16xf32>, !pk.private<[16], f32>
-  }
-}
-
-// -----
-
 // Roles that the author wrote stay as they are, and share out no tasks.
 // CHECK-LABEL: pk.kernel @written
 // CHECK-NOT: per_cta

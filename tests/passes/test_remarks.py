@@ -653,6 +653,7 @@ NOTHING = {
     "pk-plan-barriers": "numbers what is planned",
     "pk-check-indices": "marks every access of which memory decides an index",
     "pk-split-roles": "obeys roles",
+    "pk-keep-tiles": "copies every tile that outlives what loads it",
     "pk-stage-axes": "stages every tile that lies along rows where its elements are needed along columns",
     "pk-stage-operands": "stages every operand that MMAs cannot read in registers",
     "pk-guard-launches": "adds what launches need",

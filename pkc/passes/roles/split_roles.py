@@ -25,7 +25,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE, derived_roles, role_of
 from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order
 from pkc.passes.roles.remote_accesses import array_name
-from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
+from pkc.passes.roles.role_values import RoleValue, role_values_of
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -75,8 +75,6 @@ def _split(kernel: KernelOp, role_op: RoleOp) -> None:
         if WRITTEN in kernel.attributes:
             keep_order(role_op)
         found = role_values_of(role_op)
-    except KeptBeyondStageError as error:
-        raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
     except UnorderedSignalError as error:
         reason = "it tells that a tile was read, and what is stored before it does not depend on the tile"
         also = (Label(span_of(error.load.location), "the tile"),)
