@@ -318,6 +318,13 @@ LONG = ("gemm_silu", "gemm_gelu", "gemm_bias_gelu_tanh", "gemm_bias_residual_gel
 """Those epilogues of which half is computed beside the next task at tiles of 128 x 256."""
 
 OVER_RANKS: dict[str, str] = {
+    "rows_of_77": """\
+kernel rows_of_77(X: bf16[M, 77], S: f32[M, 77].shard(0), R: f32[M, 77].replicate()):
+    for m in tasks(blocks(M, 4)):
+        x = cast(X[m, :], f32)
+        S[m, :] += x / sqrt(rowsum(x * x) + 1.0)
+        R[m, :] += exp(x)
+""",
     "rs_bias_before": """\
 kernel rs_bias_before(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N].shard(0)):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):

@@ -18,7 +18,7 @@ from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import Dim, PGLType
 from pkc.passes.analysis.axes import block_of_axis
-from pkc.passes.analysis.covering import covers
+from pkc.passes.analysis.covering import covers, is_only
 from pkc.passes.analysis.dependence import ancestors, sources, task_count
 from pkc.passes.build import is_constant
 from pkc.passes.program_slices import can_copy
@@ -210,7 +210,7 @@ def _all_blocks(made: BlockOp) -> bool:
     kind, listed = block_type(made.result), _times(made.index)
     count = None if listed is None else listed.owner
     if not isinstance(count, BlockCountOp):
-        return kind.of == kind.extent and made.shard is None
+        return is_only(kind) and made.shard is None
     return count.block == kind and (count.shard is None) == (made.shard is None)
 
 

@@ -71,3 +71,32 @@ pk.kernel @half(%X: !pk.private<[M, 64], bf16> {pk.name = "X"}, %A: !pk.private<
   %y = pk.mma %x, %a, %z : !pk.tile<64x64xbf16>, !pk.tile<64x20xbf16> -> !pk.tile<64x20xf32>
   pk.store %y, %Y[%m, %r : !pk.block<M by 64>, !pk.block<40 by 20>] : !pk.tile<64x20xf32>, !pk.private<[M, 40], f32>
 }
+
+// -----
+
+// Threads add up sums over ranks by eight elements of a row: rows of 77 have room for 80. A sum of rows leaves out what
+// lies past the end. Rows of 24 stay as they are, and so do those of a private array.
+// CHECK-LABEL: pk.kernel @summed
+// CHECK:       %[[B:.*]] = pk.block[%{{.*}}] : !pk.block<77 by 80>
+// CHECK:       %[[X:.*]] = pk.load %X[%m, %[[B]] : !pk.block<M by 4>, !pk.block<77 by 80>]
+// CHECK-NEXT:  %[[C:.*]] = pk.clip %[[X]] axis 1 to %[[B]] fill 0.000000e+00
+// CHECK-NEXT:  pk.row_sum %[[C]] : !pk.tile<4x80xf32>
+// CHECK:       pk.accumulate %[[X]], %S[%m, %[[B]] :
+// CHECK:       pk.accumulate %{{.*}}, %T[%m, %d : !pk.block<M by 4>, !pk.block<24 by 24>]
+pk.kernel @summed(%X: !pk.private<[M, 77], f32> {pk.name = "X"}, %Y: !pk.private<[M, 24], f32> {pk.name = "Y"},
+                  %S: !pk.pgl<[M, 77], f32, shard 0> {pk.name = "S"}, %T: !pk.pgl<[M, 24], f32, shard 0> {pk.name = "T"},
+                  %U: !pk.private<[M], f32> {pk.name = "U"}) {
+  %0 = pk.block_count <M by 4>
+  pk.tasks (%i) in (%0) {
+    %m = pk.block[%i] : !pk.block<M by 4>
+    %zero = arith.constant 0 : index
+    %c = pk.block[%zero] : !pk.block<77 by 77>
+    %d = pk.block[%zero] : !pk.block<24 by 24>
+    %x = pk.load %X[%m, %c : !pk.block<M by 4>, !pk.block<77 by 77>] : !pk.private<[M, 77], f32> -> !pk.tile<4x77xf32>
+    %u = pk.row_sum %x : !pk.tile<4x77xf32> -> !pk.tile<4xf32>
+    pk.store %u, %U[%m : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+    pk.accumulate %x, %S[%m, %c : !pk.block<M by 4>, !pk.block<77 by 77>] : !pk.tile<4x77xf32>, !pk.pgl<[M, 77], f32, shard 0>
+    %y = pk.load %Y[%m, %d : !pk.block<M by 4>, !pk.block<24 by 24>] : !pk.private<[M, 24], f32> -> !pk.tile<4x24xf32>
+    pk.accumulate %y, %T[%m, %d : !pk.block<M by 4>, !pk.block<24 by 24>] : !pk.tile<4x24xf32>, !pk.pgl<[M, 24], f32, shard 0>
+  }
+}

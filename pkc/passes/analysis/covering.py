@@ -9,13 +9,18 @@ from xdsl.ir import BlockArgument, SSAValue
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import Dim
+from pkc.dialect.types import BlockType, Dim
 from pkc.passes.analysis.dependence import task_count
 
 
 def block_of(index: SSAValue) -> SSAValue:
     """The block of one position that an integer index comes from; any other index as it is."""
     return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
+
+
+def is_only(kind: BlockType) -> bool:
+    """Whether a list has one block, with all of a constant dimension."""
+    return isinstance(kind.of, int) and kind.of <= kind.extent
 
 
 def covers(index: SSAValue, dim: Dim, count_of: Callable[[SSAValue], SSAValue | None] = task_count) -> bool:
@@ -28,7 +33,7 @@ def covers(index: SSAValue, dim: Dim, count_of: Callable[[SSAValue], SSAValue | 
     if any(bound is not None for bound in (made.shard, made.start, made.stop)):
         return False
     kind = block_type(made.result)
-    if kind.of == kind.extent:
+    if is_only(kind):
         return True
     counted = count_of(made.index)
     count = None if counted is None else counted.owner

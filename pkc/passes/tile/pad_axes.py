@@ -1,4 +1,4 @@
-"""The pass `pk-pad-axes`: whole dimensions of few elements get the axes that MMAs need."""
+"""The pass `pk-pad-axes`: tiles with all of a constant dimension get the axes that MMAs, and sums over ranks, need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pkc.dialect.tile import (
     TransposeOp,
     tile_type,
 )
-from pkc.dialect.types import BlockType, TileType, dtype_bytes
+from pkc.dialect.types import BlockType, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import role_around
 from pkc.passes.analysis.joined import Groups, passed_on
 from pkc.passes.build import before, constant, is_constant
@@ -42,13 +42,17 @@ _BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, CumSumOp)
 _ACCESSES = (LoadOp, ReduceOp, StoreOp, AccumulateOp)
 _MAKES = (FullOp, SplatOp)
 
+_CHUNK = 8
+"""Elements of a row that threads add up at once."""
+
 _ROWS, _COLUMNS, _BYTES = 8, 16, 32
 """Rows and columns of an MMA, and bytes of what it sums over, of which every target takes multiples."""
 
 
 class PadAxes(KernelPass):
     """Let tiles with all of a constant dimension go on past its end, to what an MMA takes: multiples of 8 rows, of 16
-    columns, and of 32 bytes to sum over. So LoRA may have rank 8, and attention heads of 40.
+    columns, and of 32 bytes to sum over. So LoRA may have rank 8, and attention heads of 40. Threads add up sums over
+    ranks by 8 elements of a row.
 
     What is loaded there is zero, and stores leave it out, as at the end of any other dimension. MMAs that sum over such
     an axis, and reductions of rows, clip it. Axes stay as they are if an operation goes along with them that needs all
@@ -83,14 +87,19 @@ class PadAxes(KernelPass):
         for op, axis, step in needs:
             root = groups.root(axis)
             if reason := _obstacle(members[root], groups.fixed):
-                missed(PadAxes.name, op, f"an axis of {_extent(axis)} elements is not padded for an MMA: {reason}")
+                what = "an MMA" if isinstance(op, AnyMmaOp) else "a sum over ranks"
+                missed(PadAxes.name, op, f"an axis of {_extent(axis)} elements is not padded for {what}: {reason}")
             else:
                 steps[root] = max(step, steps.get(root, 1))
         _pad(kernel, [_Padded(members[root], -(-_extent(root) // step) * step) for root, step in steps.items()])
 
 
 def _needs(op: Operation) -> Iterator[tuple[Axis, int]]:
-    """The axes of an MMA whose lengths are no multiple of what it takes, and that."""
+    """The axes of MMAs, and of rows of sums over ranks, whose lengths are no multiple of what these take, and that."""
+    if isinstance(op, AccumulateOp) and isinstance(op.array.type, PGLType) and tile_type(op.tile).rank:
+        last = op.tile, tile_type(op.tile).rank - 1
+        if _extent(last) % _CHUNK:
+            yield last, _CHUNK
     if not isinstance(op, AnyMmaOp):
         return
     depth = _BYTES // dtype_bytes(tile_type(op.a).element_type)
