@@ -13,9 +13,10 @@ from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import IsWholeOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.passes.analysis.intervals import Condition, condition_of, formula_ops
-from pkc.passes.build import before
+from pkc.passes.build import append, append_copy, before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
@@ -26,7 +27,8 @@ class SplitEdges(KernelPass):
     A mask is a `pk.clip`, or a `pk.select` by comparisons of positions. For a clip the block is asked whether it is
     whole; for a select, interval arithmetic on the first and last positions of blocks says whether the condition holds
     for all elements. Where it does, the tile is used as it is: one branch for all threads, instead of a comparison and
-    a choice for each element. Masks of masks are one branch. The results have the same bits, past edges too.
+    a choice for each element. Masks of masks are one branch. A reduction of rows that alone needs what is masked stands
+    in both branches. The results have the same bits, past edges too.
 
     A branch pays where vector instructions are the limit: in loops that have MMAs, for tiles of several axes in
     registers. Elsewhere memory is, and masks stay as they are.
@@ -99,19 +101,29 @@ def _split(masks: list[Operation]) -> None:
         return
     ops, whole = _unmasked(masks)
     before(last, ops)
-    then, orelse = Block([scf.YieldOp(tile)]), Block()
-    branch = scf.IfOp(whole, [last.results[0].type], Region(then), Region(orelse))
+    reduction = _only_reduction(last)
+    masked, used = (last, tile) if reduction is None else (reduction, tile)
+    then, orelse = Block(), Block()
+    branch = scf.IfOp(whole, [masked.results[0].type], Region(then), Region(orelse))
     before(last, [branch])
-    branch.results[0].name_hint = last.results[0].name_hint
-    last.results[0].replace_all_uses_with(branch.results[0])
-    for op in masks:
+    branch.results[0].name_hint = masked.results[0].name_hint
+    masked.results[0].replace_all_uses_with(branch.results[0])
+    if reduction is not None:
+        used = append_copy(then, reduction, {last.results[0]: tile}).results[0]
+    for op in masks if reduction is None else (*masks, reduction):
         op.detach()
         orelse.add_op(op)
-    orelse.add_op(scf.YieldOp(last.results[0]))
-    for end in (then.last_op, orelse.last_op):
-        assert end is not None
-        end.location = last.location
+    append(then, scf.YieldOp(used), last.location)
+    append(orelse, scf.YieldOp(masked.results[0]), last.location)
     _sink(branch)
+
+
+def _only_reduction(mask: Operation) -> RowReduction | None:
+    """The reduction of rows that alone needs a masked tile. It stands in the branches: what they give would have as
+    many registers as the tile, which something else may need as it is."""
+    uses = list(mask.results[0].uses)
+    op = uses[0].operation if len(uses) == 1 else None
+    return op if isinstance(op, RowReduction) and op.parent is mask.parent else None
 
 
 def _no_gain(mask: Operation, tile: SSAValue) -> str | None:
