@@ -9,15 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 
-from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.arrays import array_type
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.coordinates import BlockOp, DimOp, RankOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
+from pkc.dialect.types import Layout, PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
 from pkc.driver.lengths import Lengths
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.roles.remote_accesses import divided_along, divided_dim, sums
 from pkc.targets.layout import CHUNK
 
 
@@ -83,11 +84,13 @@ def _crossed(kernel: KernelOp) -> Iterator[str]:
 
 def _in_shards(kernel: KernelOp) -> Iterator[str]:
     """The dimensions of rows of which blocks in shards are read or written: in shards of other ranks, and of arrays
-    that have all of a row."""
+    that have all of a row. Blocks follow the shards, too, by which a sum that all ranks get is divided among owners."""
+    everywhere = (op for op in sums(kernel) if isinstance(op, AccumulateOp) and is_pgl(op.array, Layout.Replicate))
+    divided = {divided_dim(op) for op in everywhere if divided_along(op) is not None}
     for op, block in _blocks_of_rows(kernel):
         kind = array_type(op.array)
         dim = kind.dimensions[-1]
-        if not block.in_shard or not isinstance(dim, str):
+        if not isinstance(dim, str) or not (block.in_shard or dim in divided):
             continue
         of_others = isinstance(op, LoadOp) and (block.shard is None or not isinstance(block.shard.owner, RankOp))
         if of_others or not isinstance(kind, PGLType) or not ends_with_shards(kind):

@@ -9,6 +9,7 @@ import pytest
 from xdsl.dialects.builtin import DictionaryAttr
 
 from pkc.cli.compile import Request, output
+from pkc.dialect.access import LoadOp
 from pkc.dialect.transfers import TRANSFER
 from pkc.driver.building import lengths
 from pkc.driver.compiler import compile_program
@@ -62,6 +63,20 @@ def test_where_shifted_blocks_begin(text: str, op: str, sizes: Mapping[str, int]
     assert _by(text, op, divisors) == by
     # What nothing is known of is taken to be odd: machine code for all sizes has nothing that checks them.
     assert _by(text, op, {}) == ("async" if text in (SINGLE, WORDS) else "register")
+
+
+def test_columns_that_owners_of_a_sum_share() -> None:
+    """Blocks follow the owners' shards of a sum that all ranks get: 512 and 500 columns each."""
+    text = """kernel f(X: bf16[M, N], s: f32[N].replicate()):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        s[n] += rowsum(X[m, n].T)
+"""
+    program = parse_text(Source("f.pk", text))
+    for columns, by in ((1024, "tma"), (1000, "register")):
+        divisors = lengths(program, "f", None, None).divisors({"M": 64, "N": columns}, 2)
+        kernel = compile_program(program, level="roles", divisors=divisors).kernel
+        loads = [op for op in kernel.walk() if isinstance(op, LoadOp) and kernel.argument_name(op.array) == "X"]
+        assert [str(op.attributes[TRANSFER]).split('"')[1] for op in loads] == [by]
 
 
 def _by(text: str, op: str, divisors: Mapping[str, int]) -> str:
