@@ -204,3 +204,73 @@ pk.kernel @untold(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M]
     }
   }
 }
+
+// -----
+
+// No phase writes what the other one uses; but each has a loop of MMAs, which want three stages, and shared memory has no
+// room for so many of both. So the second waits for the memory of the first.
+// CHECK-LABEL: pk.kernel @short
+// CHECK: pk.channel "A" stages 1 {phase = 0 : i64}
+// CHECK: pk.channel "B" stages 1 {phase = 1 : i64}
+// CHECK: pk.role loader {
+// CHECK: pk.commit
+// CHECK: %[[C:.*]] = pk.ctas consumer
+// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[C]]
+// CHECK: pk.acquire
+// CHECK: pk.role consumer {
+// CHECK: pk.signal %phase0_over
+pk.kernel @short(%X: !pk.private<[M, 64], bf16> {pk.name = "X"}, %Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %U: !pk.private<[M, 64], f32> {pk.name = "U"}, %V: !pk.private<[M, 64], f32> {pk.name = "V"}) attributes {derived, target = "sm_90a"} {
+  %a = pk.channel "A" stages 1 : !pk.channel<!pk.tile<256x64xbf16>>
+  %b = pk.channel "B" stages 1 : !pk.channel<!pk.tile<512x64xbf16>>
+  %n = arith.constant 4 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role loader {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      scf.for %j = %zero to %n step %one {
+        %m = pk.block[%j] : !pk.block<M by 256>
+        pk.acquire %a : !pk.channel<!pk.tile<256x64xbf16>>
+        %t = pk.load %X[%m, %d : !pk.block<M by 256>, !pk.block<64 by 64>] : !pk.private<[M, 64], bf16> -> !pk.tile<256x64xbf16>
+        pk.commit %a, %t : !pk.channel<!pk.tile<256x64xbf16>>, !pk.tile<256x64xbf16>
+      }
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      scf.for %j = %zero to %n step %one {
+        %m = pk.block[%j] : !pk.block<M by 512>
+        pk.acquire %b : !pk.channel<!pk.tile<512x64xbf16>>
+        %t = pk.load %Y[%m, %d : !pk.block<M by 512>, !pk.block<64 by 64>] : !pk.private<[M, 64], bf16> -> !pk.tile<512x64xbf16>
+        pk.commit %b, %t : !pk.channel<!pk.tile<512x64xbf16>>, !pk.tile<512x64xbf16>
+      }
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %m = pk.block[%i] : !pk.block<M by 64>
+      %start = pk.full 0.0 : f32 : !pk.tile<64x64xf32>
+      %sum = scf.for %j = %zero to %n step %one iter_args(%acc = %start) -> (!pk.tile<64x64xf32>) {
+        %t = pk.consume %a : !pk.channel<!pk.tile<256x64xbf16>> -> !pk.tile<256x64xbf16>
+        %tt = pk.transpose %t : !pk.tile<256x64xbf16> -> !pk.tile<64x256xbf16>
+        %next = pk.mma %tt, %t, %acc : !pk.tile<64x256xbf16>, !pk.tile<256x64xbf16> -> !pk.tile<64x64xf32>
+        pk.release %a : !pk.channel<!pk.tile<256x64xbf16>>
+        scf.yield %next : !pk.tile<64x64xf32>
+      }
+      pk.store %sum, %U[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.private<[M, 64], f32>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %m = pk.block[%i] : !pk.block<M by 64>
+      %start = pk.full 0.0 : f32 : !pk.tile<64x64xf32>
+      %sum = scf.for %j = %zero to %n step %one iter_args(%acc = %start) -> (!pk.tile<64x64xf32>) {
+        %t = pk.consume %b : !pk.channel<!pk.tile<512x64xbf16>> -> !pk.tile<512x64xbf16>
+        %tt = pk.transpose %t : !pk.tile<512x64xbf16> -> !pk.tile<64x512xbf16>
+        %next = pk.mma %tt, %t, %acc : !pk.tile<64x512xbf16>, !pk.tile<512x64xbf16> -> !pk.tile<64x64xf32>
+        pk.release %b : !pk.channel<!pk.tile<512x64xbf16>>
+        scf.yield %next : !pk.tile<64x64xf32>
+      }
+      pk.store %sum, %V[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.private<[M, 64], f32>
+    }
+  }
+}

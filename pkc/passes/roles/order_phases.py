@@ -131,10 +131,10 @@ def _stretches(role: RoleOp) -> list[_Stretch]:
 def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int, afar: Set[BlockArgument]) -> _End | None:
     """The signal at the end of a phase, if a later one needs it; `afar` are the arrays that other ranks reach."""
     shared = _shared(stretches, phase)
-    if not shared:
+    ending = [stretch for stretch in stretches if stretch.phase == phase]
+    if not shared and not any(stretch.users(ConsumeOp) for stretch in ending):
         return None
     signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
-    ending = [stretch for stretch in stretches if stretch.phase == phase]
     signalling = [stretch for stretch in ending if stretch.used & shared or stretch.users(ConsumeOp)]
     waiting: dict[RoleOp, _Stretch] = {}
     for stretch in _waiting(ending, [stretch for stretch in stretches if stretch.phase > phase]):

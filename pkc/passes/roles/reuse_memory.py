@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import PHASE, KernelOp
-from pkc.dialect.roles import ChannelOp
+from pkc.dialect.roles import ChannelOp, ConsumeOp
+from pkc.dialect.tile import AnyMmaOp
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.merge_channels import merged
 from pkc.passes.roles.order_phases import phases_in_order
 from pkc.remarks import missed
+from pkc.targets.target import target_of
 
 _SEVERAL = 2
 """Phases of which each has channels that no other can use."""
@@ -23,10 +28,10 @@ class ReuseMemory(KernelPass):
 
     Channels of different phases then have the same shared memory, all of it each, instead of a share. That needs that
     every CTA is through with one phase before it fills stages of the next: `pk-order-phases` lets roles that consume
-    channels with a `phase` signal at its end, and roles that fill those of later phases wait for that. Only phases
-    between which something waits anyway, because of an array, are treated so, and only where channels are left that
-    `pk-merge-channels` could not merge: phases that pass the same tiles need no memory of their own. Channels of
-    communicators keep theirs.
+    channels with a `phase` signal at its end, and roles that fill those of later phases wait for that. Phases between
+    which something waits anyway, because of an array, are treated so, and those whose shares would leave loops of MMAs
+    fewer stages than keep them busy; and only where channels are left that `pk-merge-channels` could not merge: phases
+    that pass the same tiles need no memory of their own. Channels of communicators keep theirs.
 
     Before:
 
@@ -49,12 +54,29 @@ class ReuseMemory(KernelPass):
         alone = found.keys() - alike.keys() - set(alike.values())
         if len({found[channel] for channel in alone}) < _SEVERAL:
             return
-        if not phases_in_order(kernel):
+        if not phases_in_order(kernel) and not _is_short(kernel, channels):
             reason = "a phase uses nothing that the one before writes, so that they run at the same time"
             missed(self.name, kernel, f"channels of different phases divide shared memory among them: {reason}")
             return
         for channel, phase in found.items():
             channel.attributes[PHASE] = IntegerAttr(phase, i64)
+
+
+def _is_short(kernel: KernelOp, channels: Iterable[ChannelOp]) -> bool:
+    """Whether shared memory has no room for one stage of each channel, and as many for loops of MMAs as these want."""
+    target = target_of(kernel)
+    looped = {channel: _feeds_mmas(channel) for channel in channels}
+    wanted = sum(
+        target.footprint(channel.result.type) * (target.tuning.stream_stages if of else 1) for channel, of in looped.items()
+    )
+    return any(looped.values()) and wanted > target.stage_memory
+
+
+def _feeds_mmas(channel: ChannelOp) -> bool:
+    """Whether a loop of MMAs goes through the stages of a channel."""
+    taken = [use.operation for use in channel.result.uses if isinstance(use.operation, ConsumeOp)]
+    loops = [op.parent_op() for op in taken]
+    return any(isinstance(loop, scf.ForOp) and any(isinstance(op, AnyMmaOp) for op in loop.walk()) for loop in loops)
 
 
 def _only_phase(channel: ChannelOp) -> int | None:
