@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pkc.frontend.words import Reading
-from pkc.kernels import Kernel
+from pkc.kernels import Kernel, words_of
 from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
@@ -49,23 +49,25 @@ def compile(
     kernel: Kernel | str | Path,
     *,
     constants: Mapping[str, Number] | None = None,
-    schedule: Mapping[str, str] | None = None,
+    schedule: Mapping[str, object] | None = None,
     level: str = "tile",
     target: str | None = None,
 ) -> Compiled:
     """The checked IR of a kernel, or of the kernels of a file, at a level: `tile`, `roles` or `machine`.
 
-    `constants` gives values to `const` parameters, `schedule` overrides the schedule of the kernel. Below the tile
-    level the IR is for one target, by default that of the kernel. `explanations` of the result say what passes planned,
-    `remarks` what they left undone. Raises `PkcError`.
+    `constants` gives values to `const` parameters, `schedule` overrides the schedule of the kernel, by keys and values
+    as its decorator has them. Below the tile level the IR is for one target, by default that of the kernel.
+    `explanations` of the result say what passes planned, `remarks` what they left undone. Raises `PkcError`.
     """
+    from pkc.driver.arguments import LEVELS, one_of
     from pkc.driver.compiler import compile_program, load
 
+    level, options = one_of("level", level, LEVELS), words_of(schedule or {})
     if isinstance(kernel, Kernel):
-        options = {**kernel.options, **(schedule or {})}
+        options = {**kernel.options, **options}
         wanted = target or kernel.target
         return compile_program(kernel.tree, constants=constants, schedule=options, level=level, target=wanted)
-    return load(kernel, constants=constants, schedule=schedule, level=level, target=target or DEFAULT)
+    return load(kernel, constants=constants, schedule=options, level=level, target=target or DEFAULT)
 
 
 def artifact(
@@ -74,7 +76,7 @@ def artifact(
     ranks: int,
     dims: Mapping[str, int],
     constants: Mapping[str, Number] | None = None,
-    schedule: Mapping[str, str] | None = None,
+    schedule: Mapping[str, object] | None = None,
     target: str | None = None,
 ) -> Artifact:
     """The machine code that would run a kernel, or the only one of a file, at these sizes on so many ranks.
@@ -82,11 +84,15 @@ def artifact(
     `dims` has a value for every run-time dimension of the parameters. The schedule is the one that pkc chooses for
     these sizes; what `schedule` says stays. `target` is by default that of the kernel. Raises `PkcError`.
     """
-    from pkc.driver.builder import artifact_for
+    from pkc.driver.arguments import whole
+    from pkc.driver.builder import artifact_for, checked_dims
 
+    ranks = whole("ranks", ranks, 1)
     found = kernel if isinstance(kernel, Kernel) else load(kernel)
-    options, wanted = {**found.options, **(schedule or {})}, target or found.target
-    return artifact_for(found.tree, dims=dims, ranks=ranks, constants=constants, schedule=options, target=wanted)
+    program, wanted = found.tree, target or found.target
+    options = {**found.options, **words_of(schedule or {})}
+    sizes = checked_dims(program, dims, constants or {}, options, wanted)
+    return artifact_for(program, dims=sizes, ranks=ranks, constants=constants, schedule=options, target=wanted)
 
 
 def simulate(
@@ -104,9 +110,11 @@ def simulate(
     leading axis of ranks, sharded and replicated ones are the global array. `dims` gives run-time dimensions that no
     array has. What the program prints goes to stdout. Raises `PkcError`.
     """
+    from pkc.driver.arguments import seed_of, whole
     from pkc.sim.run import resolve_dims
     from pkc.sim.run import simulate as run
 
+    ranks, seed = whole("ranks", ranks), seed_of(seed)
     compiled = compile(kernel, constants=constants)
     resolved = resolve_dims(compiled.kernel, dims or {}, arrays, ranks)
     return run(compiled.module, ranks=ranks, dims=resolved, inputs=arrays, kernel=None, seed=seed, say=print)

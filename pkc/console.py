@@ -35,8 +35,10 @@ class OutputUnwritable(Diagnostic):
     code = "PK924"
     title = "cannot write `{path}`"
     note = "{reason}"
+    help = "{hint}"
     path: str
     reason: str
+    hint: str = ""
 
 
 Said: TypeAlias = tuple[str, str]

@@ -202,6 +202,13 @@ def near(name: str, known: Collection[str], introduction: str) -> str:
     return f"did you mean `{closest[0]}`?" if closest else introduction + listing(known)
 
 
+def to_write(path: str | Path, suffix: str) -> Path:
+    """The file that a help says to write in place of one that is not what it should be: a program or a folder may lie
+    at `path`."""
+    path = Path(path)
+    return path / f"kernel{suffix}" if path.is_dir() else path.with_suffix(suffix)
+
+
 def listing(names: Iterable[str]) -> str:
     """Names in backquotes, between commas."""
     return ", ".join(f"`{name}`" for name in names)

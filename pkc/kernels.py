@@ -69,7 +69,7 @@ class Kernel(Readable):
         self.name = name
         self.target = target
         """The name of the GPU that calls compile for."""
-        self.options: dict[str, str] = {key: _word(value) for key, value in (options or {}).items()}
+        self.options: dict[str, str] = words_of(options or {})
         """The keys of the schedule that override those of the program."""
         self._variants: dict[object, Kernel] = {}
         self.__name__ = name
@@ -117,8 +117,10 @@ class Kernel(Readable):
 
         Raises `PkcError`.
         """
+        from pkc.driver.arguments import seed_of, whole
         from pkc.driver.simulated import simulated
 
+        ranks, seed = whole("ranks", ranks), seed_of(seed)
         return simulated(self.tree, given, ranks=ranks, seed=seed, schedule=self.options)
 
     def check(self, *, ranks: int = 2, orders: int = 10, explored: int = 200, **given: int | float | bool) -> Checked:
@@ -129,13 +131,14 @@ class Kernel(Readable):
         result has `ok` and `findings`. Raises `PkcError` if the kernel does not compile.
         """
         from pkc.check.report import check_kernel
+        from pkc.driver.arguments import whole
 
         return check_kernel(
             self.tree,
             given,
-            ranks=ranks,
-            orders=orders,
-            explored=explored,
+            ranks=whole("ranks", ranks),
+            orders=whole("orders", orders, 1),
+            explored=whole("explored", explored, 0),
             schedule=self.options,
             target=self.target,
         )
@@ -146,13 +149,16 @@ class Kernel(Readable):
         `given` are constants, scalars and all run-time dimensions by name. `save("x.html")` writes it, also as `.png`
         or `.json` (docs/timeline.md). Raises `PkcError`.
         """
+        from pkc.driver.arguments import whole
         from pkc.timeline.forecast import forecast
 
-        return forecast(self.tree, given, ranks=ranks, schedule=self.options, target=self.target)
+        return forecast(self.tree, given, ranks=whole("ranks", ranks), schedule=self.options, target=self.target)
 
     def ir(self, level: str = "tile", **constants: int | float | bool) -> str:
         """The text of the IR at a level: `tile`, `roles` or `machine`. Raises `PkcError`."""
-        return str(self._compiled(level, constants).module)
+        from pkc.driver.arguments import LEVELS, one_of
+
+        return str(self._compiled(one_of("level", level, LEVELS), constants).module)
 
     def explain(self, *, ranks: int | None = None, **given: int | float | bool) -> str:
         """What passes decided for this kernel and why, and what they left unoptimised, as `pkc compile --explain` has
@@ -167,10 +173,11 @@ class Kernel(Readable):
         if ranks is None and set(given) <= set(constants_of(source)):
             compiled = self._compiled("machine", given)
             return "\n".join(map(str, [*compiled.explanations, *compiled.remarks]))
+        from pkc.driver.arguments import whole
         from pkc.driver.planned import planned
 
         options: Any = {"schedule": self.options, "target": self.target, "level": "machine"}
-        found = planned(self.tree, given, ranks=ranks or 2, **options)
+        found = planned(self.tree, given, ranks=2 if ranks is None else whole("ranks", ranks), **options)
         return "\n".join(map(str, [found.schedule, *found.compiled.explanations, *found.compiled.remarks]))
 
     def _compiled(self, level: str, constants: Mapping[str, int | float | bool]) -> Compiled:
@@ -193,8 +200,9 @@ class Kernel(Readable):
         """
         from pkc.frontend.schedule import values_in
 
-        values_in({key: _word(value) for key, value in options.items()})
-        return self._variant(self.options | {key: _word(value) for key, value in options.items()}, self.target)
+        words = words_of(options)
+        values_in(words)
+        return self._variant(self.options | words, self.target)
 
     def with_target(self, target: str, /) -> Kernel:
         """The same kernel for another GPU, by the name that `--target` has for it. The same name gives the same kernel.
@@ -218,9 +226,10 @@ def _kernel_of(program: tree.Program, name: str, options: Mapping[str, str], tar
     return Kernel(lambda: reading, name, options, target)
 
 
-def _word(value: object) -> str:
-    """A value of the schedule as the command line has it."""
-    return value.name if isinstance(value, Word) else str(value)
+def words_of(schedule: Mapping[str, object]) -> dict[str, str]:
+    """A schedule that Python gives as the command line has it."""
+    words = {key: value.name if isinstance(value, Word) else value for key, value in schedule.items()}
+    return {str(key): str(value) for key, value in words.items()}
 
 
 class FunctionKernel(Kernel):

@@ -53,7 +53,7 @@ class Checked:
 
     def __repr__(self) -> str:
         sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
-        title = f"{self.kernel} on {self.ranks} ranks{sizes}: {'ok' if self.ok else 'WRONG'}"
+        title = f"{self.kernel} on {self.ranks} rank{'s' * (self.ranks > 1)}{sizes}: {'ok' if self.ok else 'WRONG'}"
         found = (str(PkcError(one)) for one in (*self.findings, *self.warnings))
         return "\n".join([title, *(f"  {line}" for line in (*self.lines, *self.grounds)), *found])
 
@@ -76,7 +76,7 @@ def check_kernel(
     def compiled(level: str, schedule: Mapping[str, str] = schedule, **more: Any) -> Compiled:
         return compile_program(program, constants=constants, schedule=schedule, level=level, target=target, **more)
 
-    asked = {name: int(size) for name, size in given.items() if name not in constants}
+    asked = {name: size for name, size in given.items() if name not in constants and isinstance(size, int)}
     # Lengths of rows say how tiles move.
     roles = compiled("roles", divisors=divisors_of([compiled("tile").kernel], asked, ranks))
     tile = compiled("tile", roles.schedule)  # sums of rows that are divided round otherwise

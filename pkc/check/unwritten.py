@@ -12,7 +12,7 @@ from xdsl.ir import BlockArgument
 
 from pkc.check.run import Baseline
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import ReadOp
+from pkc.dialect.access import ReadOp, StoreOp
 from pkc.dialect.by_table import ByTable
 from pkc.dialect.numeric import Values, compute_dtype
 from pkc.dialect.program import KernelOp
@@ -21,6 +21,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from pkc.sim.run import simulate
 
+_RECEIVED = "; where nothing comes on purpose, the caller fills it before the launch, and this may stay"
 _AGAIN, _OTHER = 4, 1000
 """As many more runs, with inputs of seeds from there, tell bytes that are like poison by chance."""
 
@@ -32,12 +33,14 @@ class Unwritten(Diagnostic):
     severity = "warning"
     title = "`{array}` is not written at {element}: {missing} of {size} elements are not"
     label = "with {ranks} ranks; they keep what they held before the launch"
-    help = "write every element on every rank, or declare what is not needed `.scratch()`"
+    help = "write every element on every rank, or declare what is not needed `.scratch()`{received}"
     array: str
     element: str
     missing: int
     size: int
     ranks: int
+    received: str = ""
+    """What else is right for an array that other ranks write to."""
 
 
 def unwritten(kernel: KernelOp, baseline: Baseline) -> Iterator[Unwritten]:
@@ -48,6 +51,7 @@ def unwritten(kernel: KernelOp, baseline: Baseline) -> Iterator[Unwritten]:
     if any(isinstance(op, IndexCastOp) and isinstance(op.input, BlockArgument) for op in kernel.walk()):
         return
     called = Program(kernel)
+    reached = [op.array for op in kernel.walk() if isinstance(op, StoreOp) and op.rank is not None]
     for name, value in baseline.outputs[0].items() if baseline.outputs else ():
         if name in called.inputs or name in called.summed:
             continue
@@ -58,7 +62,8 @@ def unwritten(kernel: KernelOp, baseline: Baseline) -> Iterator[Unwritten]:
         by_rank = value.ndim > len(called.arrays[name].dimensions)
         element = f"{first[1:]} of rank {first[0]}" if by_rank else str(first)
         found = int(untouched.sum())
-        yield Unwritten(called.span_of(name), name, element, found, untouched.size, baseline.ranks)
+        received = _RECEIVED if by_rank and kernel.arguments[name] in reached else ""
+        yield Unwritten(called.span_of(name), name, element, found, untouched.size, baseline.ranks, received)
 
 
 def _untouched(called: Program, name: str, baseline: Baseline) -> Values:

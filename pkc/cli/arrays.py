@@ -19,6 +19,7 @@ from pkc.cli import errors
 from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType, PrivateType, f16, f32, i8, i32
+from pkc.driver.errors import NotWritten
 from pkc.location import NOWHERE
 from pkc.sim.conversion import convert
 
@@ -47,7 +48,7 @@ def check_written(kernel: KernelOp, files: Mapping[str, str], written: Collectio
     """Refuse an `--out` of an array that the kernel does not write, before anything slow begins."""
     for name in files:
         if name not in written:
-            raise PkcError(errors.NotWritten(NOWHERE, kernel.sym_name.data, name, listing(written) or "nothing"))
+            raise PkcError(NotWritten(NOWHERE, kernel.sym_name.data, name, listing(written) or "nothing"))
 
 
 def load_inputs(kernel: KernelOp, files: Mapping[str, str]) -> dict[str, Array]:

@@ -124,7 +124,7 @@ def _check(checked: Checked) -> bool:
 
 def _follow(checked: Checked) -> Static | None:
     """Check an instance statically; None if something was found."""
-    with console.progress(f"following every CTA of {checked.ranks} ranks"):
+    with console.progress(f"following every CTA of {checked.ranks} rank{'s' * (checked.ranks > 1)}"):
         static = check_statically(checked.roles.kernel, ranks=checked.ranks, dims=checked.dims, seed=checked.seed)
     if static.findings:
         console.diagnostics(static.findings)
@@ -152,7 +152,7 @@ def _simulate(checked: Checked, spread: int) -> bool:
     """Compare both levels of an instance in some orders; roles that an author wrote also on as many CTAs as have tasks
     on the target. True if nothing was found; outputs that lack elements are warned of."""
     seeds, ranks = checked.request.seeds, checked.ranks
-    with console.progress(f"simulating {seeds} orders on {ranks} ranks"):
+    with console.progress(f"simulating {seeds} orders on {ranks} rank{'s' * (ranks > 1)}"):
         try:
             baseline = checked.baseline
         except PkcError as error:  # roles that an author wrote fail at the tile level already

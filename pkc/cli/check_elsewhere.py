@@ -34,7 +34,7 @@ def on_ranks(checked: Checked, request: Request, ranks: int) -> bool:
     try:
         dims = resolve_dims(kernel, small_dims(kernel, ranks) | settings.dims, settings.scalars, ranks)
     except PkcError as error:
-        click.echo(f"no order on {ranks} ranks: sizes do not fit ({in_short(error.diagnostics[0])})")
+        click.echo(f"no order on {ranks} rank{'s' * (ranks > 1)}: sizes do not fit ({in_short(error.diagnostics[0])})")
         return True
     trials = [trial_of(seed) for seed in range(_AT_A_GLANCE)]
     trials += [trial_of(rank, (Delay(rank),)) for rank in range(ranks if ranks > 1 else 0)]
@@ -68,7 +68,7 @@ def _is_past_ranks(other: Checked, found: _Found) -> bool:
 
 def _show_other(other: Checked, found: _Found, asked: int) -> bool:
     """Print what was found on another number of ranks, and that nothing was on those asked for. False."""
-    click.echo(f"on {asked} ranks nothing was found; `--ranks {asked}` checks these alone")
+    click.echo(f"on {asked} rank{'s' * (asked > 1)} nothing was found; `--ranks {asked}` checks these alone")
     if found.trial is None:
         console.diagnostics(found.findings)
         show_run(other, list(found.findings))
@@ -82,7 +82,7 @@ def say_brief(checked: Checked, brief: Sequence[Checked]) -> None:
     what = "sizes or inputs" if any(one.seed for one in brief) else "sizes"
     how_many = f"{len(brief)} {what} more" if len(brief) > 1 else "1 size more"
     click.echo(f"ok: 1 order on each of {how_many}, from {sizes}")
-    where = f"{how_many} on {brief[0].ranks} ranks"
+    where = f"{how_many} on {brief[0].ranks} rank{'s' * (brief[0].ranks > 1)}"
     checked.grounds.append(simulated(checked.roles.kernel, Word.Sampled, "1 order", where))
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from pkc.cli.options import EXIT_STATUSES, SEED, Asked, Whole, on_ranks
+from pkc.cli.options import EXIT_STATUSES, SEED, Asked, OnFile, Whole, on_ranks
 from pkc.targets import DEFAULT, names
 
 
-@click.command("compile", epilog=EXIT_STATUSES)
+@click.command("compile", cls=OnFile, epilog=EXIT_STATUSES)
 @click.argument("file")
 @click.option(
     "--emit",
@@ -74,7 +74,7 @@ def compile_command(
         Path(output).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @on_ranks
 @SEED
 @click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
@@ -134,7 +134,7 @@ def run(
         raise SystemExit(1)
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @on_ranks
 @click.option("--seeds", type=Whole(min=1), default=10, show_default=True, help="How many orders to try.")
 @click.option(
@@ -178,7 +178,7 @@ def check(
         raise SystemExit(1)
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @on_ranks
 @click.option("-o", "--output", metavar="FILE", help="Write it as .png, .html or .json (for ui.perfetto.dev).")
 @click.option("--measured", metavar="FILE.json", help="Draw what `pkc trace -o` has measured on the same axes.")
@@ -204,7 +204,7 @@ def timeline(asked: Asked, output: str | None, measured: str | None, ctas: int, 
     execute(Request(choose(asked), target, ctas, files[0], files[1]))
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @on_ranks
 @click.option("--html", "output", metavar="FILE.html", help="Write everything as one page.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
@@ -221,4 +221,7 @@ def explain(asked: Asked, output: str | None, target: str) -> None:
     from pkc.cli.explain import execute
     from pkc.cli.program import choose
 
-    execute(choose(asked), target, None if output is None else Path(output))
+    path = None if output is None else Path(output)
+    if path is not None and path.suffix != ".html":
+        raise click.UsageError("--html writes .html")
+    execute(choose(asked), target, path)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from pkc.cli.options import EXIT_STATUSES, SEED, Asked, Whole, on_ranks
+from pkc.cli.options import EXIT_STATUSES, SEED, Asked, OnFile, Whole, on_ranks
 from pkc.targets import DEFAULT
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @on_ranks
 @SEED
 @click.option("-o", "--output", metavar="FILE.json", help="Write the time line, for ui.perfetto.dev.")
@@ -52,7 +52,7 @@ def calibrate(ranks: int, target: str) -> None:
     measure_rates(ranks, target)
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @on_ranks
 @SEED
 @click.option("--most", type=Whole(min=1), default=8, show_default=True, help="Schedules that are measured.")
@@ -75,7 +75,7 @@ def tune(asked: Asked, seed: int, most: int, rounds: int, target: str) -> None:
     execute(choose(asked), target, seed, most, rounds)
 
 
-@click.command(epilog=EXIT_STATUSES)
+@click.command(cls=OnFile, epilog=EXIT_STATUSES)
 @click.argument("file")
 @click.option(
     "--sizes", metavar="A,B,...", help="M = N = K, or MxNxK; BxHxS, BxHxSxD, +causal behind. Of all GPUs together."

@@ -107,17 +107,6 @@ class InputUnreadable(Diagnostic):
     reason: str
 
 
-class NotWritten(Diagnostic):
-    """Raised when `--out` names an array that the kernel does not write."""
-
-    code = "PK923"
-    title = "kernel `{kernel}` does not write `{name}`"
-    help = "it writes {written}"
-    kernel: str
-    name: str
-    written: str
-
-
 # Resources, and mistakes in pkc
 
 

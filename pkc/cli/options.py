@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
@@ -28,6 +29,35 @@ class Whole(click.IntRange):
 
 
 SEED = click.option("--seed", type=Whole(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+
+
+class OnFile(click.Command):
+    """A command that reads FILE, and refuses to write over it, whatever its options `output` (a file) and `outputs`
+    (`NAME=FILE`) say."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises `PkcError`."""
+        pairs: tuple[str, ...] = ctx.params.get("outputs") or ()
+        for path in (ctx.params.get("output"), *(pair.partition("=")[2].strip() for pair in pairs)):
+            if path and _is_same(path, ctx.params["file"]):
+                _refuse(path)
+        return super().invoke(ctx)
+
+
+def _is_same(path: str, file: str) -> bool:
+    try:
+        return Path(path).samefile(file)
+    except (OSError, ValueError):  # one of them does not exist
+        return False
+
+
+def _refuse(path: str) -> NoReturn:
+    from pkc.console import OutputUnwritable
+    from pkc.diagnostics import PkcError
+    from pkc.location import NOWHERE
+
+    hint = "name another file for what the command writes"
+    raise PkcError(OutputUnwritable(NOWHERE, path, "it is the program that the command reads", hint))
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
         found = _on_gpus(artifact, ranks, dims, inputs, kernel.in_any_order)
         everything = [{name: outputs[name] for name in called.outputs} for outputs in found]
     else:
-        with console.progress(f"simulating {name} on {ranks} ranks"):
+        with console.progress(f"simulating {name} on {ranks} rank{'s' * (ranks > 1)}"):
             everything = [
                 simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed, say=click.echo)
             ]
@@ -95,7 +95,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
 
     values = [*dims.items(), *((scalar, _shown(inputs[scalar], kind)) for scalar, kind in called.scalars.items())]
     chosen = "".join(f", {given}={value}" for given, value in values)
-    where = "simulated ranks" if on_gpus is None else "GPUs" if ranks > 1 else "GPU"
+    where = f"{'simulated rank' if on_gpus is None else 'GPU'}{'s' * (ranks > 1)}"
     click.echo(f"{name} on {ranks} {where}{chosen}, seed {seed}")
     click.echo(results.comparison_table(expected, compared))
     save_outputs(kernel, request.outputs, everything[0])

@@ -48,5 +48,4 @@ def execute(request: Request) -> None:
     launch = lookup(request.target).rates.launch / 1e3
     click.echo(f"\nTimes in us since the CTAs began; a launch takes {launch:.0f} us more. Lanes are those of rank 0.")
     if request.output is not None:
-        with console.writing(str(request.output)):
-            found.save(request.output, measured=request.measured, ctas=request.ctas)
+        found.save(request.output, measured=request.measured, ctas=request.ctas)

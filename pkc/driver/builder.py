@@ -82,6 +82,23 @@ def build_program(
     return artifact
 
 
+def checked_dims(
+    program: tree.Program,
+    dims: Mapping[str, object],
+    constants: Mapping[str, Number],
+    schedule: Mapping[str, str],
+    target: str,
+) -> Mapping[str, int]:
+    """The run-time dimensions of the only kernel of a program, if these are they. Raises `PkcError`."""
+    known = outline_of(program, constants, schedule, target).interface.dims
+    sizes = {name: size for name, size in dims.items() if type(size) is int and 0 < size < 2**63}
+    if set(known) == set(dims) == set(sizes):
+        return sizes
+    from pkc.driver.building import sizes_of
+
+    return sizes_of(program, dims, constants, schedule)
+
+
 def outline_of(
     program: tree.Program, constants: Mapping[str, Number], schedule: Mapping[str, str], target: str
 ) -> Outline:

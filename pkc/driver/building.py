@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from pkc import cache
 from pkc.codegen import stored
@@ -13,7 +14,7 @@ from pkc.codegen.kernel_parameters import interface_of
 from pkc.codegen.nvrtc import release
 from pkc.driver import kept
 from pkc.driver.autoschedule import autoschedule, sets_tiles
-from pkc.driver.compiler import compile_program, say_divisors
+from pkc.driver.compiler import compile_program, refuse_unknown, say_divisors
 from pkc.driver.divisors import lengths_of
 from pkc.driver.kept import Number
 from pkc.driver.lengths import Lengths
@@ -24,6 +25,8 @@ from pkc.passes.cse import Cse
 from pkc.passes.run import print_ir, run_pipeline
 from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.shift_blocks import ShiftBlocks
+from pkc.sim.program import Program
+from pkc.sim.run import resolve_dims
 
 
 def outlined(
@@ -38,6 +41,16 @@ def outlined(
     interface = replace(interface, arrays=tuple(arrays))
     warnings = (Warned(str(found), found.span.source.name, found.span.line) for found in compiled.warnings)
     return Outline(interface, sets_tiles(kernel), lengths_of([kernel]), tuple(warnings))
+
+
+def sizes_of(
+    program: tree.Program, dims: Mapping[str, Any], constants: Mapping[str, Number], schedule: Mapping[str, str]
+) -> Mapping[str, int]:
+    """The run-time dimensions of the only kernel of a program: what is wrong with them has the kernel's lines. Raises
+    `PkcError`."""
+    kernel = compile_program(program, constants=constants, schedule=schedule).kernel
+    refuse_unknown(program.kernels[0].name, dims, Program(kernel).dims)
+    return resolve_dims(kernel, dims, {}, 1)
 
 
 def chosen(

@@ -1,4 +1,4 @@
-"""Errors in naming a kernel of a file, and in what it is compiled for: PK910, PK911, PK914 and PK916."""
+"""Errors in naming a kernel of a file, in what it is compiled for, and in calls: PK910 to PK916, PK923 and PK926."""
 
 from __future__ import annotations
 
@@ -45,3 +45,26 @@ class PrintOnGpus(Diagnostic):
     title = "`print` is for the simulator"
     label = "GPUs do not print"
     help = "leave it out, or run the kernel on simulated ranks: `pkc run` without `--target`"
+
+
+class NotWritten(Diagnostic):
+    """Raised when `--out`, or Python, asks for an array that the kernel does not write."""
+
+    code = "PK923"
+    title = "kernel `{kernel}` does not write `{name}`"
+    help = "it writes {written}"
+    kernel: str
+    name: str
+    written: str
+
+
+class BadArgument(Diagnostic):
+    """Raised when Python passes something for an argument that it cannot be, such as a number of ranks that is a
+    text."""
+
+    code = "PK926"
+    title = "`{name}` cannot be {value}"
+    help = "`{name}` is {expected}"
+    name: str
+    value: str
+    expected: str

@@ -1,4 +1,4 @@
-"""Errors of a call of a kernel from Python, before its arrays are looked at: PK860 to PK869."""
+"""Errors of a call of a kernel from Python, before its arrays are looked at: PK860 to PK865, but for PK864."""
 
 from __future__ import annotations
 
@@ -49,17 +49,6 @@ class MissingArguments(Diagnostic):
     kernel: str
     missing: str
     call: str
-
-
-class ConstantArgument(Diagnostic):
-    """The argument for a constant is not a number."""
-
-    code = "PK864"
-    title = "`{name}` of `{kernel}` is a constant; it cannot be {found}"
-    help = "a constant is an integer, a float, `True` or `False`"
-    kernel: str
-    name: str
-    found: str
 
 
 class NoSuchArray(Diagnostic):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import numbers
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from pkc.driver.builder import artifact_for, outline_of
 from pkc.driver.kept import Number
 from pkc.driver.outlines import Outline, Warned
 from pkc.frontend import tree
-from pkc.frontend.captures import plain
+from pkc.frontend.captures import constant_of
 from pkc.frontend.words import Reading
 from pkc.location import NOWHERE, Source, Span, shown
 from pkc.runtime.argument_errors import LaunchDimension
@@ -137,7 +136,7 @@ class Launcher:
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
         """The kernel with these constants, compiled to the tile level, or known from when it was."""
         program = self._program
-        given = {name: _constant(program.kernels[0].name, name, value) for name, value in constants.items()}
+        given = {name: constant_of(program.kernels[0].name, name, value, NOWHERE) for name, value in constants.items()}
         key = (*given, *fingerprints(given.values(), []))
         if key not in self._variants:
             outline = outline_of(program, given, self._schedule, self._target)
@@ -298,15 +297,6 @@ def _dims_of(kernel: tree.Kernel) -> set[str]:
 def _spelling(name: str, params: Iterable[tree.Param]) -> str:
     texts = [param.name if param.default is None else f"{param.name}={param.default.span.text}" for param in params]
     return f"{name}({', '.join(texts)})"
-
-
-def _constant(kernel: str, name: str, value: Any) -> Number:
-    if isinstance(value, numbers.Integral) and not isinstance(value, int):
-        value = int(value)
-    if not isinstance(value, int | float) or value != value:
-        found = f"an argument of type {type(value).__name__}" if value == value else "NaN"
-        raise PkcError(errors.ConstantArgument(NOWHERE, kernel, name, found))
-    return plain(value)
 
 
 # Mesh and streams

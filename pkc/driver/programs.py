@@ -7,6 +7,7 @@ from pathlib import Path
 from pkc.diagnostics import PkcError, listing, near
 from pkc.driver import errors
 from pkc.frontend import tree
+from pkc.frontend.construct import check_kernels
 from pkc.location import NOWHERE
 
 
@@ -37,6 +38,7 @@ def load_program(path: str | Path, *, imports: bool = True, known: bool = False)
 
 def find_kernel(program: tree.Program, path: str, name: str | None) -> tree.Kernel:
     """The kernel called `name`, or the only one of the file. Raises `PkcError`."""
+    check_kernels(program.kernels)
     names = [kernel.name for kernel in program.kernels]
     if name is None and len(names) > 1:
         raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(names), listing(names)))

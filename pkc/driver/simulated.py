@@ -9,18 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from pkc.diagnostics import PkcError, listing
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import RANKS, dtype_name
 from pkc.driver import results
 from pkc.driver.compiler import compile_program, constants_of, default_constants, refuse_unknown
+from pkc.driver.errors import NotWritten
 from pkc.driver.references import computed, expected_by, references_of
 from pkc.frontend import tree
+from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
 from pkc.sim.inputs import as_elements
 from pkc.sim.program import Program
 from pkc.sim.reference import Comparison, Expected, compare, reference
 from pkc.sim.run import resolve_dims, simulate
 from pkc.sim.small import small_dims
+
+
+class NoOutput(PkcError, KeyError):
+    """Raised for an array that a kernel does not write; a `KeyError` as of any mapping."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +60,8 @@ class Simulated(Mapping[str, Values]):
         return all(item.ok for item in [*self.compared, *(item for _, items in self.others for item in items)])
 
     def __getitem__(self, name: str) -> Values:
+        if name not in self.outputs:
+            raise NoOutput(NotWritten(NOWHERE, self.kernel, name, listing(self.outputs) or "nothing"))
         return self.outputs[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -81,7 +90,7 @@ class Simulated(Mapping[str, Values]):
 
     def _title(self) -> str:
         sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
-        return f"{self.kernel} on {self.ranks} simulated ranks{sizes}, seed {self.seed}"
+        return f"{self.kernel} on {self.ranks} simulated rank{'s' * (self.ranks > 1)}{sizes}, seed {self.seed}"
 
 
 def _row(cell: str, texts: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from pkc.diagnostics import PkcError
-from pkc.frontend.kinds import Axis, Columns, Tile, Value, Whole, axes_text, axis_text, base
+from pkc.frontend.kinds import Axis, BlockAxis, Columns, Tile, Value, Whole, axes_text, axis_text, base
 from pkc.frontend.tile_errors import AmbiguousAxes, AxesDiffer
 from pkc.location import Span
 
@@ -54,6 +54,25 @@ def fits(value: Tile, axes: Axes) -> bool:
         return True
     places = [None if is_ambiguous(axis, axes) else place_of(axis, axes) for axis in value.axes]
     return None not in places and (ascends(places) or (value.loose and len(places) == 2))
+
+
+def fitting(axes: Axes, wanted: Axes) -> str:
+    """How to make the axes of a tile those of a place, if that can be told; else nothing."""
+    if _bare(axes[:-1]) == _bare(wanted) and isinstance(axes[-1], int):
+        return "`rowsum(x)`, `rowmax(x)` or `rowmin(x)` of it has no last axis"
+    differ = [(mine, other) for mine, other in zip(map(base, axes), map(base, wanted), strict=False) if mine != other]
+    if len(axes) != len(wanted) or len(differ) != 1:
+        return ""
+    mine, other = differ[0]
+    if not isinstance(mine, BlockAxis):
+        return ""
+    if other == mine.size:
+        index = f"`positions({mine.size}) + start({mine.name})`"
+        return f"`{mine.name}` is a block, and `:` a dimension: index with {index} for `{mine.name}`"
+    if isinstance(other, BlockAxis) and (mine.dim, mine.size) == (other.dim, other.size):
+        two = f"`{mine.name}` and `{other.name}` are blocks of {mine.dim} from two loops"
+        return f"{two}: index both arrays with one of them"
+    return ""
 
 
 def ascends(places: Sequence[int | None]) -> bool:

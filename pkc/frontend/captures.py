@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import math
+import numbers
 from collections.abc import Mapping
 from types import CellType, FunctionType
 from typing import Any, cast
 
 from pkc.diagnostics import PkcError
 from pkc.frontend import construct, python_errors, tree
+from pkc.frontend.check_errors import ConstantArgument
 from pkc.frontend.words import ArrayType, Dim, Word
 from pkc.location import Span
 
@@ -95,6 +97,10 @@ def classify(span: Span, name: str, value: object) -> tree.Number | None:
     if _is_dims(value):
         hint = f'`dims` returns a tuple, also for one name: `{name}, = dims("{name}")`'
         raise PkcError(python_errors.CapturedObject(span, name, "tuple", hint))
+    if isinstance(value, numbers.Real):
+        kind = "int" if isinstance(value, numbers.Integral) else "float"
+        hint = f"write `{name} = {kind}({name})` before the kernel, which can capture numbers of Python"
+        raise PkcError(python_errors.CapturedObject(span, name, type(value).__name__, hint))
     raise PkcError(python_errors.CapturedObject(span, name, type(value).__name__))
 
 
@@ -107,6 +113,17 @@ def plain(value: float) -> int | float:
     if isinstance(value, bool):
         return value
     return int(value) if isinstance(value, int) else float(value)
+
+
+def constant_of(kernel: str, name: str, value: object, span: Span) -> int | float:
+    """What a caller gives for a `const` parameter. Raises `PkcError` if it is no number of 64 bits."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, int):
+        value = int(value)
+    if not isinstance(value, int | float):
+        raise PkcError(ConstantArgument(span, kernel, name, f"an argument of type {type(value).__name__}"))
+    if value != value:
+        raise PkcError(ConstantArgument(span, kernel, name, "NaN"))
+    return construct.number(span, plain(value)).value
 
 
 def _contents(cell: CellType) -> object:

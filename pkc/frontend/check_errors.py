@@ -152,8 +152,9 @@ class BadDimension(Diagnostic):
     code = "PK214"
     title = "not a dimension"
     label = "{problem}"
-    help = "a dimension is a name, a positive constant, or `ranks`"
+    help = "{hint}"
     problem: str
+    hint: str = "a dimension is a name, a positive constant, or `ranks`"
 
 
 class NotConstant(Diagnostic):
@@ -186,6 +187,17 @@ class UnknownConstant(Diagnostic):
     kernel: str
     name: str
     known: str
+
+
+class ConstantArgument(Diagnostic):
+    """The value that is given for a constant is not a number."""
+
+    code = "PK864"
+    title = "`{name}` of `{kernel}` is a constant; it cannot be {found}"
+    help = "a constant is an integer, a float, `True` or `False`"
+    kernel: str
+    name: str
+    found: str
 
 
 class ConstantArithmetic(Diagnostic):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pkc.diagnostics import Label, PkcError
-from pkc.frontend import errors, tree
+from pkc.frontend import elsewhere, errors, tree
 from pkc.frontend.check_errors import DuplicateName
 from pkc.frontend.function_errors import RecursiveCall
 from pkc.location import Span
@@ -112,6 +112,16 @@ def function(span: Span, name: str, params: Sequence[tree.Name], body: tuple[tre
     return tree.Function(span, name, tuple(params), body)
 
 
+def check_kernels(kernels: Sequence[tree.Kernel]) -> None:
+    """Refuse two kernels of one name."""
+    seen: dict[str, tree.Kernel] = {}
+    for kernel in kernels:
+        first = seen.setdefault(kernel.name, kernel)
+        if first is not kernel:
+            also = (Label(first.span, "the first one"),)
+            raise PkcError(DuplicateName(kernel.span, kernel.name, "kernel", also=also))
+
+
 def index(span: Span, base: tree.Expr | tree.At, indices: Sequence[tree.Expr | tree.FullSlice]) -> tree.Index:
     """`base[indices]`"""
     if not isinstance(base, tree.Name | tree.At):
@@ -122,7 +132,7 @@ def index(span: Span, base: tree.Expr | tree.At, indices: Sequence[tree.Expr | t
 def at(span: Span, array: tree.Expr, attribute: str, attribute_span: Span, rank: tree.Expr) -> tree.At:
     """`array.attribute(rank)` before an index."""
     if attribute != "at":
-        raise PkcError(errors.UnknownAttribute(attribute_span, shorten(attribute)))
+        raise PkcError(errors.UnknownAttribute(attribute_span, shorten(attribute), elsewhere.of_attribute(attribute)))
     if not isinstance(array, tree.Name):
         raise PkcError(errors.NotIndexable(array.span))
     return tree.At(span, array, rank)
@@ -131,7 +141,7 @@ def at(span: Span, array: tree.Expr, attribute: str, attribute_span: Span, rank:
 def transpose(span: Span, operand: tree.Expr, attribute: str, attribute_span: Span) -> tree.Transpose:
     """`operand.attribute`"""
     if attribute != "T":
-        raise PkcError(errors.UnknownAttribute(attribute_span, shorten(attribute)))
+        raise PkcError(errors.UnknownAttribute(attribute_span, shorten(attribute), elsewhere.of_attribute(attribute)))
     return tree.Transpose(span, operand)
 
 

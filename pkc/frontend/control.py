@@ -13,14 +13,14 @@ from xdsl.ir import Region, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect.coordinates import DimOp, RingPeerOp
 from pkc.dialect.program import TasksOp
-from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32, widened
+from pkc.dialect.types import DTYPES, RANKS, f32, i1, i32
 from pkc.frontend import indexing, tree
+from pkc.frontend.beginnings import Before, changed_at, first_value_hint
 from pkc.frontend.check_errors import DuplicateName, MisplacedCall, ReservedName
 from pkc.frontend.expressions import LISTS, check_call, evaluate
 from pkc.frontend.frame import Frame
 from pkc.frontend.kinds import (
     Block,
-    BlockAxis,
     BlockList,
     Boolean,
     Broken,
@@ -29,7 +29,6 @@ from pkc.frontend.kinds import (
     Integer,
     Tile,
     Value,
-    base,
     family,
     is_scalar_integer,
 )
@@ -109,6 +108,7 @@ def _bind(frame: Frame, target: tree.Name, item: BlockList | SSAValue, index: SS
 
 def _sequential(frame: Frame, node: tree.For, assigned: list[str], body: Body) -> None:
     first, last, take = _bounds(frame, node)
+    known = Before.of(frame)
     carried = _carried(frame, assigned, "the loop", node.span)
     step = frame.integer(Constant(1), node.span)
     block = IRBlock(arg_types=[IndexType(), *(_ssa(value).type for value in carried.values())])
@@ -120,7 +120,7 @@ def _sequential(frame: Frame, node: tree.For, assigned: list[str], body: Body) -
             frame.names[name] = replace(value, ssa=argument)
         frame.names[node.targets[0].id] = take(block.args[0])
         body()
-        results = [_carry_on(frame, name, value, "the loop", node.span) for name, value in carried.items()]
+        results = [_carry_on(frame, name, value, known, "the loop", node.span) for name, value in carried.items()]
         frame.emit(scf.YieldOp(*results), node.span)
     frame.block.add_op(op)
     for (name, value), result in zip(carried.items(), op.results, strict=True):
@@ -183,8 +183,11 @@ def _run_time(frame: Frame, name: str, value: Value, where: str, span: Span) -> 
     return Tile(frame.tile(value, f32, (), span), f32, ())
 
 
-def _carry_on(frame: Frame, name: str, before: Integer | Boolean | Tile, where: str, span: Span) -> SSAValue:
-    """The value of a variable at the end of a loop or branch, which must have the type it began with."""
+def _carry_on(
+    frame: Frame, name: str, before: Integer | Boolean | Tile, known: Before, where: str, span: Span
+) -> SSAValue:
+    """The value of a variable at the end of a loop or branch, which must have the type it began with; `known` was
+    there before."""
     after = frame.names[name]
     if isinstance(after, Broken):
         raise PkcError()
@@ -196,21 +199,10 @@ def _carry_on(frame: Frame, name: str, before: Integer | Boolean | Tile, where: 
     same = isinstance(after, Tile) and isinstance(before, Tile) and after.axes == before.axes
     same = same and isinstance(after, Tile) and isinstance(before, Tile) and after.dtype == before.dtype
     if not same and (isinstance(after, Tile) or type(after) is not type(before)):
-        hint = _first_value_hint(before, after)
-        raise PkcError(VariableChangesType(span, name, where, f"first {before}", f"then {after}", hint))
+        hint = first_value_hint(frame, name, before, after, known)
+        also = changed_at(frame, name, after)
+        raise PkcError(VariableChangesType(span, name, where, f"first {before}", f"then {after}", hint, also=also))
     return after.ssa
-
-
-def _first_value_hint(before: Value, after: Value) -> str:
-    """How a variable could begin so as to keep its type."""
-    if not isinstance(after, Tile):
-        return ""
-    if isinstance(before, Tile) and before.axes == after.axes:
-        wide = dtype_name(after.dtype)
-        narrow = before.dtype in NARROW and after.dtype == widened(before.dtype)
-        return f"arithmetic is in {wide}: begin with an {wide} tile and `cast` at the end" if narrow else ""
-    axes = [axis.name if isinstance(axis, BlockAxis) else str(axis) for axis in map(base, after.axes)]
-    return f"begin with a tile: `zeros({', '.join([dtype_name(after.dtype), *axes])})`"
 
 
 def _ssa(value: Integer | Boolean | Tile) -> SSAValue:
@@ -243,6 +235,7 @@ def _condition_problem(value: Value, text: str) -> tuple[str, str]:
 
 def _run_time_branch(frame: Frame, node: tree.If, condition: Boolean, run: Run, assigned: Assigned) -> None:
     both = [name for name in assigned(node.body) if name in set(assigned(node.orelse))]
+    known = Before.of(frame)
     existing = _carried(frame, assigned((*node.body, *node.orelse)), "the branch", node.span)
     fresh = [name for name in both if name not in frame.names]
     kinds: dict[str, Integer | Boolean | Tile] = dict(existing)
@@ -256,7 +249,8 @@ def _run_time_branch(frame: Frame, node: tree.If, condition: Boolean, run: Run, 
             for name in fresh:
                 if name not in kinds:
                     kinds[name] = _run_time(frame, name, frame.names.get(name, Broken()), "the branch", node.span)
-            results = [_carry_on(frame, name, kinds[name], "the branch", node.span) for name in kinds]
+                    known.began.update({name: frame.began[name]} if name in frame.began else {})
+            results = [_carry_on(frame, name, kinds[name], known, "the branch", node.span) for name in kinds]
             frame.emit(scf.YieldOp(*results), node.span)
         regions.append(Region(block))
     then, orelse = regions

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 
-from pkc.diagnostics import Label, PkcError
+from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.frontend import schedule, statements, tree
-from pkc.frontend.check_errors import DuplicateName, NoTiles, UnknownConstant
+from pkc.frontend.captures import constant_of
+from pkc.frontend.check_errors import NoTiles, UnknownConstant
+from pkc.frontend.construct import check_kernels
 from pkc.frontend.expressions import check_call
 from pkc.frontend.frame import Frame
 from pkc.frontend.parameters import bind, constants_of, parameters_of, zigzag_dimensions
@@ -28,10 +30,10 @@ def build_module(
 
     `constants` gives values to `const` parameters, `options` overrides the schedule.
     """
-    _check_kernels(program)
+    check_kernels(program.kernels)
     chosen = [k for k in program.kernels if kernel in (None, k.name)]
-    _check_constants(chosen, constants or {})
-    return ModuleOp([build_kernel(k, constants or {}, options or {}) for k in chosen])
+    given = [_constants(k, constants or {}) for k in chosen]
+    return ModuleOp([build_kernel(k, found, options or {}) for k, found in zip(chosen, given, strict=True)])
 
 
 def build_kernel(
@@ -90,19 +92,11 @@ def _schedule(frame: Frame, node: tree.Kernel):
     return body, entries | schedule.from_keywords(node.schedule)
 
 
-def _check_kernels(program: tree.Program) -> None:
-    first: dict[str, tree.Kernel] = {}
-    for kernel in program.kernels:
-        if kernel.name in first:
-            also = (Label(first[kernel.name].span, "the first one"),)
-            raise PkcError(DuplicateName(kernel.span, kernel.name, "kernel", also=also))
-        first[kernel.name] = kernel
-
-
-def _check_constants(kernels: list[tree.Kernel], given: Mapping[str, int | float | bool]) -> None:
-    for kernel in kernels:
-        known = [param.name for param in kernel.params if param.annotation.base == "const"]
-        for name in given:
-            if name not in known:
-                text = f"its constants are {', '.join(known)}" if known else "it has no constants"
-                raise PkcError(UnknownConstant(kernel.span, kernel.name, name, text))
+def _constants(kernel: tree.Kernel, given: Mapping[str, object]) -> dict[str, int | float | bool]:
+    """What is given for the constants of a kernel."""
+    params = {param.name: param for param in kernel.params if param.annotation.base == "const"}
+    for name in given:
+        if name not in params:
+            text = f"its constants are {', '.join(params)}" if params else "it has no constants"
+            raise PkcError(UnknownConstant(kernel.span, kernel.name, name, text))
+    return {name: constant_of(kernel.name, name, value, params[name].span) for name, value in given.items()}

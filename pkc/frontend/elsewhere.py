@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+POWER = "there is no power operator; multiply, or use `exp2(x)`"
+INVERT = "`not` negates a condition; of integers write `x ^ -1`"
+
+_LOOPS = "loops are `for k in blocks(K, 64):`, `for i in range(n):` or `for r in ring():`"
+KEYWORDS = {
+    "class": "a `.pk` file holds functions and kernels",
+    "while": _LOOPS,
+    "break": _LOOPS,
+    "continue": _LOOPS,
+    "yield": "a kernel writes into its array parameters",
+    "lambda": "functions are defined before the kernel: `def twice(x):`",
+    "as": "a function has the name of its definition",
+    "is": "compare with `==`",
+    "None": "leave the argument out, or write `none` for a schedule value",
+    "pass": "every block needs a statement; an `else` without any is left out",
+}
+"""What stands for keywords of Python."""
+
 TYPES = {
     "bfloat16": "bf16",
     "float16": "f16",
@@ -61,7 +79,7 @@ FUNCTIONS = {
     "program_id": "a loop over `tasks(...)` gives each task its blocks",
     "cdiv": "a list of blocks knows how many there are: `blocks(N, 128)`",
     "load": "an array is loaded by its index: `A[m, k]`",
-    "pow": "there is no power operator; multiply, or use `exp2(x)`",
+    "pow": POWER,
 }
 
 
@@ -73,3 +91,33 @@ def of_type(name: str) -> str:
         if name in TYPES
         else f"{known}; a parameter may also be `const` or `signal[...]`"
     )
+
+
+CONVERTING = ("to", "astype", "type", "cast", "float", "half", "bfloat16", "int")
+"""Methods that convert."""
+
+
+def of_slice(start: str, stop: str, step: str = "") -> str:
+    """What to index with in place of `start:stop:step`."""
+    block = "`blocks(N, size, start=a, stop=b)`"
+    first, by = start or "0", step or "1"
+    if not (first.isdecimal() and stop.isdecimal() and by.isdecimal() and int(by) and int(first) < int(stop)):
+        return f"index with a block: {block}; from a to b, if both are constants, with `positions(b - a) + a`"
+    count = -((int(first) - int(stop)) // int(by))
+    text = f"positions({count}){f' * {by}' * (by != '1')}{f' + {int(first)}' * (int(first) > 0)}"
+    return f"index with `{text}`; along a run-time dimension, with a block: {block}"
+
+
+ATTRIBUTES = {
+    "shape": "sizes have names: `N` of `A: f32[M, N]`",
+    "size": "sizes have names: `N` of `A: f32[M, N]`",
+    "dtype": "the type of an array is in its declaration: `A: bf16[M, N]`",
+    "inf": "write `inf`",
+    "mT": "the transpose is `.T`",
+}
+"""Attributes of arrays, tensors and modules, and what stands for them."""
+
+
+def of_attribute(name: str) -> str:
+    """What to write for an attribute."""
+    return ATTRIBUTES.get(name, "expressions have `.T`, arrays `.at(r)[...]`")

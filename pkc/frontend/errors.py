@@ -177,8 +177,9 @@ class UnknownAttribute(Diagnostic):
     code = "PK118"
     title = "there is no attribute `.{name}`"
     label = "unknown attribute"
-    help = "expressions have `.T`, arrays `.at(r)[...]`"
+    help = "{hint}"
     name: str
+    hint: str
 
 
 class PositionalAfterKeyword(Diagnostic):

@@ -20,6 +20,7 @@ from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp, TransposeOp
 from pkc.dialect.types import NARROW, TileType, f32, i1, i32, widened
 from pkc.frontend import tree
 from pkc.frontend.alignment import ascends, place_of
+from pkc.frontend.beginnings import Beginning
 from pkc.frontend.check_errors import NotAValue
 from pkc.frontend.errors import NumberTooLarge
 from pkc.frontend.kinds import (
@@ -71,6 +72,8 @@ class Frame:
     outer: dict[str, str] = field(default_factory=dict[str, str])
     expired: dict[str, str] = field(default_factory=dict[str, str])
     """Names of scopes that have ended, each with its hint."""
+    began: dict[str, Beginning] = field(default_factory=dict[str, Beginning])
+    """Where the variables in scope were assigned."""
     findings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     at_top: bool = True
     """Whether the current statement is directly in the kernel, not in a loop, branch or role."""
@@ -117,6 +120,7 @@ class Frame:
     def into(self, block: IRBlock, scope: str) -> Generator[IRBlock]:
         """Append to the block of a scope for a while; names that are new or changed there are dropped at the end."""
         saved = self.block, dict(self.names), self.outer, self.at_top
+        began = dict(self.began)
         self.block, self.at_top = block, False
         try:
             yield block
@@ -128,18 +132,21 @@ class Frame:
                 for name in gone
             }
             self.block, self.names, self.outer, self.at_top = saved
+            self.began = began
             self.names |= broken  # what is wrong with them has been said
 
     @contextmanager
     def function(self, function: tree.Function, arguments: Mapping[str, Value]) -> Generator[None]:
         """Build statements of a function for a while, which see the arguments and names of their own."""
         saved = self.names, self.fixed, self.outer, self.expired, self.at_top, self.functions, self.inside
+        began, self.began = self.began, {}
         self.names, self.fixed, self.outer, self.expired, self.at_top = dict(arguments), {}, {}, {}, False
         self.functions, self.inside = {inner.name: inner for inner in function.functions}, function.name
         try:
             yield
         finally:
             self.names, self.fixed, self.outer, self.expired, self.at_top, self.functions, self.inside = saved
+            self.began = began
 
     # Coercions
 
@@ -153,8 +160,16 @@ class Frame:
             name = value.axis.name
             hint = f"`positions({name})` are its positions, `start({name})` is its first one"
             raise PkcError(NotAValue(span, str(value), hint))
-        if isinstance(value, ArrayRef | SignalRef):
-            raise PkcError(NotAValue(span, str(value), "index it with blocks to get a tile"))
+        if isinstance(value, SignalRef):
+            raise PkcError(NotAValue(span, str(value), "`wait(s[i], n)` waits for what is signalled to it"))
+        if isinstance(value, ArrayRef):
+            whole = [isinstance(dim, int) for dim in value.type.dimensions]
+            hint = "index it with blocks to get a tile"
+            if all(whole):
+                hint = f"index it to get a tile: `{value.name}[{', '.join(':' * len(whole))}]` is all of it"
+            elif any(whole):
+                hint += ", and with `:` for all of a dimension that is a constant"
+            raise PkcError(NotAValue(span, str(value), hint))
         return value
 
     def block_of(self, axis: BlockAxis) -> SSAValue:

@@ -134,6 +134,8 @@ class ArrayRef:
     type: Array
     names: tuple[str, ...] = ()
     """What the program calls each dimension; empty where that is a number or computed."""
+    written: tuple[str, ...] = ()
+    """How the declaration writes each dimension."""
 
     def __str__(self) -> str:
         return f"the array `{self.name}`"
@@ -141,7 +143,8 @@ class ArrayRef:
     @property
     def declared(self) -> str:
         """The declaration, as the user wrote it."""
-        text = f"{dtype_name(self.type.element_type)}[{', '.join(map(str, self.type.dimensions))}]"
+        dims = self.written or map(str, self.type.dimensions)
+        text = f"{dtype_name(self.type.element_type)}[{', '.join(dims)}]"
         if not isinstance(self.type, PGLType):
             return text
         if self.type.layout is Layout.Shard:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lark import Token
 
 from pkc.diagnostics import Label, PkcError
-from pkc.frontend import errors
+from pkc.frontend import elsewhere, errors
 from pkc.location import NOWHERE, Source, Span
 
 _DEFINITIONS = ("kernel", "def", "return", "from", "import")
@@ -16,19 +16,6 @@ _CONTROL = ("for", "in", "with", "if", "elif", "else")
 KEYWORDS = frozenset((*_DEFINITIONS, *_CONTROL, "and", "or", "not", "True", "False", "inf"))
 
 _RESERVED = frozenset(keyword.kwlist) - KEYWORDS
-_LOOPS = "loops are `for k in blocks(K, 64):`, `for i in range(n):` or `for r in ring():`"
-_HINTS = {
-    "class": "a `.pk` file holds functions and kernels",
-    "while": _LOOPS,
-    "break": _LOOPS,
-    "continue": _LOOPS,
-    "yield": "a kernel writes into its array parameters",
-    "lambda": "functions are defined before the kernel: `def twice(x):`",
-    "as": "a function has the name of its definition",
-    "is": "compare with `==`",
-    "None": "leave the argument out, or write `none` for a schedule value",
-    "pass": "every block needs a statement",
-}
 
 
 class Layout:
@@ -66,7 +53,7 @@ class Layout:
                 inside_line = True
                 yield from self._indentation(token)
             if token.type == "NAME" and token in _RESERVED:
-                raise PkcError(errors.ReservedWord(self.span(token), str(token), _HINTS.get(token, "")))
+                raise PkcError(errors.ReservedWord(self.span(token), str(token), elsewhere.KEYWORDS.get(token, "")))
             yield token
             self._count_bracket(token)
             self.last = token

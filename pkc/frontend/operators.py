@@ -272,11 +272,14 @@ def _same_dimension(left: Axis, right: Axis) -> str:
 
 
 def _check_matmul_types(left: Tile, right: Tile, span: Span) -> None:
+    axes = left.axes[0], right.axes[1]
     for value in (left, right):
         if value.dtype not in FLOATS:
             problem = f"operands are bf16, f16, e4m3, e5m2 or f32, not {dtype_name(value.dtype)}"
             hint = "bf16 has all numbers of i8" if value.dtype == i8 else "round it first"
-            raise PkcError(BadMatmul(span, str(left), str(right), problem, f"{hint}: `cast(x, bf16)`"))
+            sides = [axis.name if isinstance(axis, BlockAxis) else str(axis) for axis in map(base, axes)]
+            of = f"the product is of f32, and so is a tile that it is added to: `zeros(f32, {', '.join(sides)})`"
+            raise PkcError(BadMatmul(span, str(left), str(right), problem, f"{hint}: `cast(x, bf16)`; {of}"))
     eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
     if left.dtype != right.dtype and not eight_bit:
         # What has 8 bits is widened, f32 is rounded beside 16 bits; of bf16 and f16 the right one follows the left.

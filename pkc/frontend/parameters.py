@@ -103,7 +103,7 @@ def _argument_value(frame: Frame, parameter: Parameter, argument: BlockArgument)
         case PrivateType() | PGLType():
             dims = parameter.node.annotation.dims or ()
             names = tuple(dim.id if isinstance(dim, tree.Name) else "" for dim in dims)
-            return ArrayRef(argument, name, parameter.type, names)
+            return ArrayRef(argument, name, parameter.type, names, tuple(dim.span.text for dim in dims))
         case SignalType():
             return SignalRef(argument, name, parameter.type)
         case _ if parameter.type == f32:
@@ -155,7 +155,7 @@ def _dim(frame: Frame, node: tree.Expr, param: tree.Param) -> Dim:
     try:
         value = evaluate(frame, node)
     except PkcError as error:
-        raise _without_names(error) from None
+        raise _without_names(frame, node, error) from None
     finally:
         frame.names = names
     if not isinstance(value, Constant) or family(value) != "integer":
@@ -166,12 +166,31 @@ def _dim(frame: Frame, node: tree.Expr, param: tree.Param) -> Dim:
     return size
 
 
-def _without_names(error: PkcError) -> PkcError:
+def _without_names(frame: Frame, node: tree.Expr, error: PkcError) -> PkcError:
     """The error for arithmetic of a dimension, which may use constants only."""
     found = error.diagnostics[0]
     if not isinstance(found, UnknownName):
         return error
-    return PkcError(BadDimension(found.span, f"`{found.name}` is not a constant"))
+    problem = f"`{found.name}` is not a constant"
+    if frame.fixed.get(found.name) == "a parameter":
+        return PkcError(BadDimension(found.span, problem))
+    times = _factor(node, found.name)
+    inside = (
+        f", and index it with `n + {found.name}` and the like, where `n` is a block of {found.name}" if times else ""
+    )
+    hint = f"give it a name of its own, such as `{found.name}{times or 1}`{inside}: arrays say how long it is"
+    return PkcError(BadDimension(found.span, problem, hint))
+
+
+def _factor(node: tree.Expr, name: str) -> int:
+    """By what a dimension is multiplied; 0 if that is not all."""
+    match node:
+        case tree.Binary(op="*", left=tree.Number(value=int() as times), right=tree.Name(id=other)) if other == name:
+            return times
+        case tree.Binary(op="*", left=tree.Name(id=other), right=tree.Number(value=int() as times)) if other == name:
+            return times
+        case _:
+            return 0
 
 
 def _dimension_name(frame: Frame, node: tree.Name) -> str:

@@ -25,6 +25,9 @@ from pkc.frontend.schedule import check_key, values_of
 from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE, Source, Span, shown
 
+_LAMBDA = "<lambda>"
+"""The name that Python gives to a function without one."""
+
 
 def read_captured(function: FunctionType, schedule: Mapping[str, object] | None = None) -> Reading:
     """A Python function as a program of one kernel; `schedule` holds the keywords of its decorator.
@@ -36,7 +39,7 @@ def read_captured(function: FunctionType, schedule: Mapping[str, object] | None 
     name = function.__name__
     source = _source(function)
     positions = Positions(source)
-    if name == "<lambda>":
+    if name == _LAMBDA:
         raise PkcError(
             python_errors.NoSource(positions.line(function.__code__.co_firstlineno), "lambda", "it is no `def`")
         )
@@ -81,6 +84,9 @@ class _CalledFunctions:
     ) -> tree.Function:
         try:
             source = _source(function)
+            if function.__code__.co_name == _LAMBDA:
+                line = Positions(source).line(function.__code__.co_firstlineno)
+                raise PkcError(python_errors.NoSource(line, name, "it is a `lambda`, no `def`"))
             node = _definition(source, function)
             reader = FunctionReader(Positions(source), self.captures(function), node, partial(self.read, calls))
             return reader.function(name)
@@ -93,6 +99,8 @@ def _led_to(found: Diagnostic, span: Span, also: Label) -> Diagnostic:
     """What is wrong with a function, with the place of a call that leads to it."""
     if isinstance(found, RecursiveCall):
         return found  # has all calls
+    if isinstance(found, python_errors.NoSource):
+        found = replace(found, kind="function")
     return replace(found, span=span) if found.span is NOWHERE else replace(found, also=(*found.also, also))
 
 

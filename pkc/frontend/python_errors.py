@@ -10,10 +10,11 @@ class NoSource(Diagnostic):
 
     code = "PK150"
     title = "cannot read the source of `{name}`: {reason}"
-    label = "this kernel"
-    help = "write the kernel as a `def` in a file"
+    label = "this {kind}"
+    help = "write the {kind} as a `def` in a file"
     name: str
     reason: str
+    kind: str = "kernel"
 
 
 class NotInLanguage(Diagnostic):

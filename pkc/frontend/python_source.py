@@ -6,9 +6,10 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Container
 
 from pkc.diagnostics import PkcError
-from pkc.frontend import python_errors
+from pkc.frontend import elsewhere, errors, python_errors
 from pkc.location import Source, Span
 
 _REFUSED: dict[type[ast.AST], str] = {
@@ -63,11 +64,17 @@ _REFUSED: dict[type[ast.AST], str] = {
 }
 _HINTS: dict[type[ast.AST], str] = {
     ast.IfExp: "choose with `where(condition, a, b)`, or write an `if` statement",
-    ast.Slice: "index with a block: `blocks(N, size, start=a, stop=b)`",
-    ast.While: "loops are `for k in blocks(...)`, `for i in range(n)` or `for r in ring()`",
-    ast.BitAnd: "write `and`",
-    ast.BitOr: "write `or`",
-    ast.Invert: "write `not`",
+    ast.While: elsewhere.KEYWORDS["while"],
+    ast.Break: elsewhere.KEYWORDS["break"],
+    ast.Continue: elsewhere.KEYWORDS["continue"],
+    ast.Lambda: elsewhere.KEYWORDS["lambda"],
+    ast.FunctionDef: elsewhere.KEYWORDS["lambda"],
+    ast.Is: elsewhere.KEYWORDS["is"],
+    ast.Pass: elsewhere.KEYWORDS["pass"],
+    ast.Pow: elsewhere.POWER,
+    ast.Invert: elsewhere.INVERT,
+    ast.UAdd: "leave the `+` out",
+    ast.AnnAssign: "leave the type out",
 }
 
 _DEF_NAME = re.compile(r"def[\s\\]+(\w+)")
@@ -77,7 +84,52 @@ def refuse(span: Span, node: ast.AST) -> PkcError:
     """The error for a construct of Python that the language does not have."""
     kind = type(node)
     construct = _REFUSED.get(kind, f"Python's `{kind.__name__}`")
-    return PkcError(python_errors.NotInLanguage(span, construct, _HINTS.get(kind, "")))
+    hint = _of_slice(node) if isinstance(node, ast.Slice) else _HINTS.get(kind, "")
+    return PkcError(python_errors.NotInLanguage(span, construct, hint))
+
+
+def _of_slice(node: ast.Slice) -> str:
+    return elsewhere.of_slice(*(ast.unparse(one) if one else "" for one in (node.lower, node.upper, node.step)))
+
+
+def _is_around(node: ast.Attribute, local: Container[str]) -> bool:
+    """Whether an attribute is of something outside of the function, such as a module."""
+    base = node.value
+    while isinstance(base, ast.Attribute):
+        base = base.value
+    return isinstance(base, ast.Name) and base.id not in local
+
+
+def refuse_method(span: Span, node: ast.Attribute, local: Container[str]) -> PkcError:
+    """The error for a call of `x.sum(...)`, or of `np.exp(...)`, in a function with `local` names."""
+    # What there is to call is a list of the language's words, which nothing but an error needs.
+    from pkc.frontend.expressions import SIGNATURES
+
+    name, of_module = node.attr, _is_around(node, local)
+    if name == "at":
+        return PkcError(python_errors.NotInLanguage(span, "`.at(...)` without an index"))
+    hint = elsewhere.FUNCTIONS.get(name, "")
+    if name in SIGNATURES:
+        hint = f"functions have no module: `{SIGNATURES[name].usage}`" if of_module else ""
+        hint = hint or f"functions come first: `{SIGNATURES[name].usage}`"
+    elif name in elsewhere.CONVERTING and not of_module:
+        hint = "write `cast(x, f32)`"
+    return PkcError(python_errors.NotInLanguage(span, f"calling `.{name}`", hint))
+
+
+def refuse_attribute(span: Span, node: ast.Attribute, local: Container[str]) -> PkcError:
+    """The error for `x.shape`, or for `math.pi`, in a function with `local` names."""
+    hint = elsewhere.of_attribute(node.attr)
+    if _is_around(node, local) and node.attr not in elsewhere.ATTRIBUTES:
+        hint = f"write `{node.attr} = {ast.unparse(node)}` before the kernel, which can capture numbers"
+    return PkcError(errors.UnknownAttribute(span, node.attr, hint))
+
+
+def type_hint(node: ast.expr) -> str:
+    """What to write for a type that is none."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return f"without quotes: `{node.value}`"
+    return "write for example `bf16[M, N].shard(0)`"
 
 
 class Positions:

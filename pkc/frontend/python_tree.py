@@ -11,7 +11,7 @@ from types import FunctionType
 from pkc.diagnostics import PkcError
 from pkc.frontend import construct, errors, python_errors, tree
 from pkc.frontend.captures import Captures, classify, plain
-from pkc.frontend.python_source import Positions, refuse
+from pkc.frontend.python_source import Positions, refuse, refuse_attribute, refuse_method, type_hint
 from pkc.location import Span
 
 _BINARY: dict[type[ast.AST], str] = {
@@ -72,7 +72,8 @@ class FunctionReader:
         self._check_ascii()
         params = self._parameters(node.args)
         if node.returns is not None:
-            raise PkcError(python_errors.NotInLanguage(self._span(node.returns), "a return type"))
+            hint = "leave it out: a kernel writes into its array parameters"
+            raise PkcError(python_errors.NotInLanguage(self._span(node.returns), "a return type", hint))
         span, body = self._definition()
         return tree.Kernel(span, self._check_name(span, node.name), params, body, schedule, self._functions())
 
@@ -167,8 +168,7 @@ class FunctionReader:
             dims = self._dimensions(param, _elements(node.slice))
             node = node.value
         if not isinstance(node, ast.Name):
-            hint = "write for example `bf16[M, N].shard(0)`"
-            raise PkcError(python_errors.NotInLanguage(self._span(node), "a type like this", hint))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "a type like this", type_hint(node)))
         base = self._span(node)
         self._check_name(base, node.id)
         self._captures.word(base, node.id)
@@ -342,7 +342,7 @@ class FunctionReader:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Transpose:
         if node.attr != "T":
-            raise PkcError(errors.UnknownAttribute(self._tail(node), node.attr))
+            raise refuse_attribute(self._tail(node), node, self._local)
         operand = self._expression(node.value, depth + 1)
         return construct.transpose(self._span(node), operand, node.attr, self._tail(node))
 
@@ -370,8 +370,7 @@ class FunctionReader:
 
     def _call(self, node: ast.Call, depth: int) -> tree.Call:
         if isinstance(node.func, ast.Attribute):
-            what = "`.at(...)` without an index" if node.func.attr == "at" else f"calling `.{node.func.attr}`"
-            raise PkcError(python_errors.NotInLanguage(self._span(node), what))
+            raise refuse_method(self._span(node), node.func, self._local)
         if not isinstance(node.func, ast.Name):
             raise PkcError(python_errors.NotInLanguage(self._span(node.func), "calling an expression"))
         func = self._plain_name(node.func)

@@ -15,7 +15,8 @@ from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, peers, picking, tree
-from pkc.frontend.alignment import fits
+from pkc.frontend.alignment import fits, fitting
+from pkc.frontend.beginnings import Beginning
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
 from pkc.frontend.control import branch, loop, refuse_reserved
 from pkc.frontend.expressions import (
@@ -116,7 +117,7 @@ def _augmented(frame: Frame, node: tree.AugAssign) -> None:
         return
     if node.op != "+":
         raise PkcError(BadUpdate(node.span, node.op, node.target.span.text))
-    _write(frame, node.target, node.value, lambda place, value: _add(frame, place, "+=", value, node.span))
+    _write(frame, node.target, node.value, lambda place, value: _sum(frame, node, place, value))
 
 
 # Variables
@@ -129,13 +130,14 @@ def check_assignable(frame: Frame, name: tree.Name) -> None:
         raise PkcError(AssignedInTasks(name.span, name.id, frame.outer[name.id]))
 
 
-def _assign(frame: Frame, target: tree.Name, value: Value, span: Span) -> None:
+def _assign(frame: Frame, target: tree.Name, value: Value, span: Span, *, computed: bool = False) -> None:
     check_assignable(frame, target)
     if isinstance(value, ArrayRef | SignalRef | Broken):
         value = frame.arithmetic(value, span)
     if isinstance(value, Integer | Boolean | Tile) and value.ssa.name_hint is None:
         value.ssa.name_hint = target.id
     frame.names[target.id] = value
+    frame.began[target.id] = Beginning(span, computed, len(frame.blocks))
 
 
 def _update(frame: Frame, node: tree.AugAssign, target: tree.Name) -> None:
@@ -143,7 +145,7 @@ def _update(frame: Frame, node: tree.AugAssign, target: tree.Name) -> None:
         raise PkcError(UnknownName(target.span, target.id, f"`{target.id}` needs a first value before `{node.op}=`"))
     check_assignable(frame, target)
     value = tree.Binary(node.span, node.op, target, node.value)
-    _assign(frame, target, evaluate(frame, value), node.span)
+    _assign(frame, target, evaluate(frame, value), node.span, computed=True)
 
 
 # Writes
@@ -157,14 +159,25 @@ def _store(frame: Frame, place: Place, node: tree.Expr, span: Span) -> None:
         frame.emit(access.StoreOp(tile, array, place.indices, place.rank), span)
 
 
+def _sum(frame: Frame, node: tree.AugAssign, place: Place, value: tree.Expr) -> None:
+    """`place += value`, which no array that is private to each rank takes."""
+    array = place.array
+    indexing.check_sums(array, "+=", node.span)
+    if not isinstance(array.type, PGLType):
+        named = isinstance(array.type.dimensions[0], str)
+        shared = f"`{array.declared}.shard(0)` to give each owner its shard of the sum, or " if named else ""
+        added = node.value.span.text if "\n" not in node.value.span.text else "..."
+        binds_less = isinstance(node.value, tree.Binary) and node.value.op in ("&", "|", "^", "<<", ">>")
+        operand = f"({added})" if binds_less else added
+        texts = (array.name, array.declared, node.target.span.text, operand, shared)
+        raise PkcError(SumIntoPrivate(node.span, *texts))
+    _add(frame, place, "+=", value, node.span)
+
+
 def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> None:
     array = place.array
     indexing.check_sums(array, op, span)
     layout = array.type.layout if isinstance(array.type, PGLType) else None
-    if layout is None and op != "store_add":
-        named = isinstance(array.type.dimensions[0], str)
-        shared = f"`{array.declared}.shard(0)` to give each owner its shard of the sum, or " if named else ""
-        raise PkcError(SumIntoPrivate(span, op, array.name, array.declared, shared))
     tile, local = _stored(frame, place, node), layout in (None, Layout.Symmetric)
     if place.has_tables:
         kind = by_table.ScatterStoreAddOp if local else by_table.ScatterAccumulateOp
@@ -192,7 +205,7 @@ def _axes_hint(value: Tile, place: Place, span: Span) -> str:
     if more and set(more) == {"1"}:
         return "one number is `zeros(f32)` or `full(f32, -inf)`, without `1`"
     if set(value.axes) != set(place.axes):
-        return ""
+        return fitting(value.axes, place.axes)
     return "store it without `.T`" if span.text.endswith(".T") else "store the transpose: `.T`"
 
 

@@ -268,15 +268,18 @@ class SumIntoPrivate(Diagnostic):
     """`+=` on a private array, where a sum over ranks was meant."""
 
     code = "PK341"
-    title = "`{op}` sums over ranks, but `{name}` is private to each rank"
+    title = "`+=` sums over ranks, but `{name}` is private to each rank"
     label = "{name} is {declared}"
     help = (
-        "declare it {shared}`{declared}.replicate()` to give all ranks the whole; to add within a rank, use a tile and"
-        " `=`, or `store_add` where several tasks add"
+        "to add to what `{name}` has, write `{place} = {place} + {value}`, or `store_add({place}, ...)` where several"
+        " tasks add; for the sum over ranks, which begins at zero, declare it {shared}`{declared}.replicate()` to give"
+        " all ranks the whole"
     )
-    op: str
     name: str
     declared: str
+    place: str
+    value: str
+    """What is added, as an operand of `+`."""
     shared: str
     """How to give each owner its shard, where it can have one."""
 

@@ -9,7 +9,7 @@ from lark import Token
 from lark import UnexpectedToken as LarkUnexpectedToken
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.frontend import errors
+from pkc.frontend import elsewhere, errors
 from pkc.frontend.construct import shorten
 from pkc.frontend.layout import Layout
 from pkc.location import Source, Span
@@ -22,10 +22,8 @@ _CHARACTER_HINTS = {
     "}": "brackets are `(` `)` and `[` `]`",
     "!": "write `not`, or `!=` to compare",
     "?": "choose with `where(condition, a, b)`",
-    "~": "`not` negates a condition; of integers write `x ^ -1`",
+    "~": elsewhere.INVERT,
 }
-
-_CONVERTING = ("to", "astype", "type", "cast", "float", "half", "bfloat16", "int")
 
 _EXPRESSION = frozenset(("NAME", "NUMBER", "LPAR", "MINUS", "TRUE", "FALSE", "INF"))
 _BITS = ("AMPERSAND", "VBAR", "CIRCUMFLEX", "SHIFT")
@@ -99,11 +97,11 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
     """What was probably meant, if that can be told."""
     before = layout.source.text[: token.start_pos or 0]
     if token.type == "STAR" and before.endswith("*"):
-        return "there is no power operator; multiply, or use `exp2(x)`"
+        return elsewhere.POWER
     if token.type == "EQUAL" and "COLON" in expected:
         return "`==` compares"
     if token.type == "COLON" and layout.open and layout.open[-1] == "[":
-        return "index with a block: `blocks(N, size, start=a, stop=b)`"
+        return _of_slice(layout.source.text, token.start_pos or 0)
     if token.type == "COLON" and layout.open and "gather(" in _line(layout.source, token):
         return "whole rows need no `:`: `gather(X, rows)`, or `X[rows, :]`"
     if token.type == "COLON" and layout.open and _line(layout.source, token).startswith("def"):
@@ -114,6 +112,8 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
         return "a parameter has a type: `A: bf16[M, N]`, `n: i32` or `D: const`"
     if expected == {"LSQB"} and layout.last is not None and layout.last == ")":
         return _of_method(_line(layout.source, token))
+    if token.type == "RPAR" and re.search(r"\.\s*\w+\s*\($", _line(layout.source, token)):
+        return _of_method(f"{_line(layout.source, token)})")
     if token.type == "IF" and _line(layout.source, token).strip():
         return "choose with `where(condition, a, b)`"
     if token.type == "COMMA" and not layout.open and "EQUAL" in expected:
@@ -123,12 +123,21 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
     return ""
 
 
+def _of_slice(text: str, at: int) -> str:
+    """What to write for a slice whose colon is at a place."""
+    start, rest = re.search(r"[^\[,:]*$", text[:at]), re.match(r"([^\],:]*)(?::([^\],:]*))?", text[at + 1 :])
+    stop, step = (rest[1], rest[2] or "") if rest else ("", "")
+    return elsewhere.of_slice(start[0].strip() if start else "", stop.strip(), step.strip())
+
+
 def _of_method(line: str) -> str:
     """What to write for a call behind a dot."""
     name = re.search(r"\.\s*(\w+)\s*\([^()]*\)\s*$", line)
     if name is None or name[1] == "at":
         return "another rank's copy is addressed with its index: `A.at(r)[m, n]`"
-    return "write `cast(x, f32)`" if name[1] in _CONVERTING else f"functions come first: `{name[1]}(x)`"
+    if name[1] in elsewhere.CONVERTING:
+        return "write `cast(x, f32)`"
+    return elsewhere.FUNCTIONS.get(name[1], f"functions come first: `{name[1]}(x)`")
 
 
 def _line(source: Source, token: Token) -> str:

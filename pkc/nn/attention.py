@@ -72,6 +72,8 @@ class TensorParallelAttention(torch.nn.Module):
     ) -> None:
         torch.nn.Module.__init__(self)
         groups = heads if groups is None else groups
+        if heads < 1 or groups < 1:
+            raise ValueError(f"there are {heads} heads, {groups} of keys; there must be at least one of each")
         if hidden % heads or heads % groups:
             raise ValueError(f"{hidden} features, {heads} heads and {groups} heads of keys do not divide evenly")
         self.causal, self.features, self.rotate, self.context = causal, hidden // heads, rotate, context

@@ -20,7 +20,7 @@ class TensorParallelMLP(torch.nn.Module):
     options as for those. Rank r has inner features r * inner / ranks and on. `activation` is a function, a module, or
     one of the names "gelu", "gelu_tanh", "silu" and "relu". With sequence parallelism these, `nn.GELU`, `nn.SiLU` and
     `nn.ReLU`, and `gelu`, `silu` and `relu` of `nn.functional`, are computed where their operand is, unless the layers
-    or the activation have hooks, or others are in their places. Raises `ValueError` for another name.
+    or the activation have hooks, or others are in their places. Raises `ValueError` for anything else.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class TensorParallelMLP(torch.nn.Module):
         **options: Any,
     ) -> None:
         torch.nn.Module.__init__(self)
-        if isinstance(activation, str) and activation not in ACTIVATIONS:
+        if not callable(activation) and activation not in list(ACTIVATIONS):
             raise ValueError(f"activation is {activation!r}; it must be a function or one of {', '.join(ACTIVATIONS)}")
         self.activation: Callable[[Any], Any] = activation if callable(activation) else ACTIVATIONS[activation]
         self.up = ColumnParallelLinear(hidden, inner, bias, **options)

@@ -23,8 +23,10 @@ class RanksOverlap(Diagnostic):
     title = "every rank writes the same elements of `{array}`"
     label = "what is written here does not depend on the rank"
     note = "every rank runs every task, and `{array}` is one array over all ranks"
-    help = "`+=` sums over ranks; `blocks(..., of=rank)` gives each rank the blocks of its shard"
+    help = "{own}`+=` sums over ranks; `blocks(..., of=rank)` gives each rank the blocks of its shard"
     array: str
+    own: str = ""
+    """What to do where each rank has a copy."""
 
 
 class SumReadInPhase(Diagnostic):

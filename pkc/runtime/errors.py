@@ -113,9 +113,10 @@ class NotExported(Diagnostic):
 
     code = "PK829"
     title = "`{path}` has no kernel to load: {problem}"
-    help = "`pkc compile FILE --emit artifact -o {path}` writes one"
+    help = "`pkc compile FILE --emit artifact -o {other}` writes one"
     path: str
     problem: str
+    other: str
 
 
 # One process for each GPU
@@ -284,6 +285,17 @@ class NoTorch(Diagnostic):
     title = "an array becomes a tensor only with torch, which cannot be imported"
     note = "{reason}"
     help = "`pkc.runtime.copies` has copies to and from numpy"
+    reason: str
+
+
+class TorchNeeded(Diagnostic):
+    """A module is imported that needs torch, and torch cannot be imported."""
+
+    code = "PK869"
+    title = "`{module}` needs torch, which cannot be imported"
+    note = "{reason}"
+    help = "`pip install torch`; kernels run on arrays of `pkc.mesh()` without it"
+    module: str
     reason: str
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pkc import cache
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import PkcError, to_write
 from pkc.location import NOWHERE
 from pkc.runtime.errors import NotExported
 from pkc.version import VERSION
@@ -33,14 +33,18 @@ def load(path: str | Path) -> Artifact:
     """The kernel in a file. Raises `PkcError` if it was not written by this version, or is damaged."""
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise PkcError(NotExported(NOWHERE, str(path), error.strerror or str(error))) from None
+    except (OSError, ValueError) as error:
+        raise _refused(path, getattr(error, "strerror", None) or str(error)) from None
     if not data.startswith(_MAGIC):
         other = data.startswith(_MAGIC.split(VERSION.encode())[0])
         problem = f"it is not of version {VERSION}" if other else "it was not written by `pkc compile --emit artifact`"
-        raise PkcError(NotExported(NOWHERE, str(path), problem))
+        raise _refused(path, problem)
     start = len(_MAGIC) + _DIGEST
     content = data[start:]
     if cache.key(content).encode() != data[len(_MAGIC) : start]:
-        raise PkcError(NotExported(NOWHERE, str(path), "it is damaged"))
+        raise _refused(path, "it is damaged")
     return stored.unpack(content)
+
+
+def _refused(path: str | Path, problem: str) -> PkcError:
+    return PkcError(NotExported(NOWHERE, str(path), problem, str(to_write(path, ".pkx"))))

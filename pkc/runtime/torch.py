@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.errors import CaptureElsewhere, NoTorch
+from pkc.runtime.errors import CaptureElsewhere, NoTorch, TorchNeeded
 
 if TYPE_CHECKING:
     from pkc.runtime.arrays import View
     from pkc.runtime.mesh import Mesh
+
+
+class NoTorchError(PkcError, ImportError):
+    """Raised without torch by modules that need it; an `ImportError` as of any module that is missing."""
+
+
+def require(module: str) -> None:
+    """Import torch for a module of pkc. Raises `PkcError`."""
+    try:
+        importlib.import_module("torch")
+    except ImportError as error:
+        raise NoTorchError(TorchNeeded(NOWHERE, module, str(error))) from None
 
 
 def tensor(view: View) -> Any:

@@ -20,9 +20,10 @@ class WrongTimeline(Diagnostic):
 
     code = "PK918"
     title = "`{path}` is no time line: {what}"
-    help = "`pkc trace FILE --ranks N --set M=... -o {path}` writes one on GPUs"
+    help = "`pkc trace FILE --ranks N --set M=... -o {other}` writes one on GPUs"
     path: str
     what: str
+    other: str
 
 
 class NoMatplotlib(Diagnostic):

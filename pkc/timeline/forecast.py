@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pkc import console
+from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Number
+from pkc.driver.errors import BadArgument
 from pkc.driver.planned import Planned, planned
 from pkc.frontend import tree
+from pkc.location import NOWHERE
 from pkc.timeline import chrome, page, png
-from pkc.timeline.lanes import Timeline, end_of, read, timeline
+from pkc.timeline.lanes import Timeline, end_of, timeline
+from pkc.timeline.measured import read
 from pkc.timeline.predict import Prediction, predict
 from pkc.timeline.text import text
+
+WRITTEN = (".html", ".png", ".json")
+"""How names of files end that a time line is written to."""
 
 _APART = 1.25
 """By which factor the end of a time line may differ from the estimate without a word."""
@@ -67,7 +75,14 @@ class Forecast(Planned):
         """Write it as `.html`, `.png` (with matplotlib) or `.json`, for ui.perfetto.dev; pictures may have a time line
         that `pkc trace -o` has `measured` on the same axis. Raises `PkcError`."""
         path = Path(path)
-        if path.suffix not in (".png", ".html"):
+        if path.suffix not in WRITTEN:
+            expected = f"a name that ends in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}"
+            raise PkcError(BadArgument(NOWHERE, "path", repr(str(path)), expected))
+        with console.writing(path):
+            self._write(path, measured, ctas)
+
+    def _write(self, path: Path, measured: str | Path | None, ctas: int) -> None:
+        if path.suffix == ".json":
             with path.open("w", encoding="utf-8") as file:
                 chrome.write(self.prediction.events, file, ctas, self.prediction.used)
             return

@@ -5,24 +5,19 @@ Predicted and measured time lines come here as the events of the file for viewer
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkc.diagnostics import PkcError
-from pkc.location import NOWHERE
-from pkc.timeline.errors import WrongTimeline
-
 BINS = 240
 """Times that a lane has."""
 
-_THREAD = re.compile(r"CTA (\d+) \(SM \d+\) (.+)")
+THREAD = re.compile(r"CTA (\d+) \(SM \d+\) (.+)")
+"""What the events of a role of a CTA are named after."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +54,6 @@ class Timeline:
     spans: tuple[Span, ...]
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The events of a file that `pkc trace` or `pkc timeline` wrote. Raises `PkcError`."""
-    try:
-        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-        if not any(event["ph"] == "X" for event in events):
-            raise PkcError(WrongTimeline(NOWHERE, str(path), "it has no events"))
-        return events
-    except OSError as error:
-        raise PkcError(WrongTimeline(NOWHERE, str(path), error.strerror or "it cannot be read")) from None
-    except (ValueError, KeyError, TypeError):
-        what = "it is not in the Trace Event Format"
-        raise PkcError(WrongTimeline(NOWHERE, str(path), what)) from None
-
-
 def end_of(events: Sequence[dict[str, Any]]) -> float:
     """When the last event ends, in microseconds."""
     return max((event["ts"] + event["dur"] for event in events if event["ph"] == "X"), default=0.0)
@@ -81,7 +62,7 @@ def end_of(events: Sequence[dict[str, Any]]) -> float:
 def timeline(title: str, events: Sequence[dict[str, Any]], until: float, ctas: int = 4) -> Timeline:
     """The lanes of events up to a time, and the spans of `ctas` CTAs of each rank."""
     threads = {
-        (event["pid"], event["tid"]): _THREAD.fullmatch(event["args"]["name"])
+        (event["pid"], event["tid"]): THREAD.fullmatch(event["args"]["name"])
         for event in events
         if event["name"] == "thread_name"
     }

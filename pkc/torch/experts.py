@@ -155,8 +155,9 @@ def _check(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any) ->
         raise ValueError(f"{MOE}: the shapes of X, gate, up and down do not fit together: {shapes}")
     if choices.shape != weights.shape or len(choices.shape) != 2 or choices.shape[0] != X.shape[0]:
         raise ValueError(f"{MOE}: choices are {list(choices.shape)} and weights {list(weights.shape)}")
-    if choices.dtype != torch.int32 or weights.dtype != torch.float32:
-        raise ValueError(f"{MOE}: choices are {choices.dtype}, not int32, or weights {weights.dtype}, not float32")
+    for name, tensor, dtype in (("choices", choices, "int32"), ("weights", weights, "float32")):
+        if tensor.dtype != getattr(torch, dtype):
+            raise ValueError(f"{MOE}: {name} are {tensor.dtype}, not {dtype}")
     if not (X.dtype == gate.dtype == up.dtype == down.dtype):
         raise ValueError(f"{MOE}: X is {X.dtype}, gate {gate.dtype}, up {up.dtype}, down {down.dtype}")
 

@@ -15,8 +15,9 @@ from pkc.diagnostics import PkcError
 from pkc.frontend.tree import Program
 from pkc.location import NOWHERE
 from pkc.runtime.arrays import Array, ArrayLayout, memory_shape
+from pkc.runtime.driver import load
 from pkc.runtime.element import ELEMENTS, element_name
-from pkc.runtime.errors import SameGpu, SeveralHosts
+from pkc.runtime.errors import NoDriver, SameGpu, SeveralHosts
 from pkc.runtime.group import Job
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
@@ -42,8 +43,8 @@ def mesh_of(group: Any = None) -> Mesh:
     """The mesh of a process group, of its name, or of a `DeviceMesh` of one dimension; by default of all processes.
 
     The first call for a group makes the mesh, and all processes of the group must make it: each drives its current
-    GPU. Groups may be disjoint or overlap. Raises `PkcError` if the group is on several hosts, or two of its processes
-    drive one GPU.
+    GPU. Groups may be disjoint or overlap. Raises `PkcError` if the group is on several hosts, if two of its processes
+    drive one GPU, or if torch has no GPU.
     """
     return place_of(name_of(group)).mesh
 
@@ -186,6 +187,9 @@ def _is_gone(name: str, group: Any) -> bool:
 
 def _mesh(group: Any) -> Mesh:
     cuda = importlib.import_module("torch.cuda")
+    if not cuda.is_available():
+        load()  # says what is missing, unless it is torch
+        raise PkcError(NoDriver(NOWHERE, "torch finds none; builds of torch for CPUs have no CUDA"))
     rank, ranks, device = dist.get_rank(group), dist.get_world_size(group), cuda.current_device()
     if ranks == 1:
         return Mesh.single_process([device])

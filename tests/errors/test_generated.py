@@ -18,6 +18,7 @@ kernel copy(A: f32[M], count: i32[M], B: f32[M]):
         B[m] = A[m]
 """
 RUN = ("run", "--ranks", "2", "--set", "M=4")
+TIMELINE = ("timeline", "--ranks", "2", "--set", "M=4", "--measured")
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,10 @@ CASES = [
     Case("PK607-too-large-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1 << 40))),
     Case("PK924-no-folder", (*RUN, "--out", "B=missing/b.npy", "copy.pk")),
     Case("PK924-compile", ("compile", "-o", "missing/copy.mlir", "copy.pk")),
+    Case("PK924-program", (*RUN, "--out", "B=copy.pk", "copy.pk")),
+    Case("PK918-damaged", (*TIMELINE, "a.json", "copy.pk"), _write("a.json", b'{"traceEvents": [{"ph": "X"}]}')),
+    Case("PK918-program", (*TIMELINE, "copy.pk", "copy.pk")),
+    Case("PK918-folder", (*TIMELINE, "folder", "copy.pk"), lambda: Path("folder").mkdir()),
     Case("PK614-too-large", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1e39))),
 ]
 

@@ -92,7 +92,8 @@ FOLLOWED: dict[str, Followed] = {
         edits=(
             (", length[0]):", "):\n        acc = zeros(f32, m, n)\n        for i in range(length[0]):"),
             ("for m, n, i in", "for m, n in"),
-            ("        C[m, n] += A[i, m, n]", "            acc += A[i, m, n]\n        C[m, n] += acc"),
+            ("        C[m, n] += A[i, m, :] @", "            acc += A[i, m, :] @"),
+            ("@ B[:, n]\n", "@ B[:, n]\n        C[m, n] += acc\n"),
         ),
         said="in a loop inside of the task",
     ),
@@ -141,6 +142,45 @@ FOLLOWED: dict[str, Followed] = {
         edits=((", stop=n[0])", ")"), ("        B[m] = A[m]", "        if start(m) < n[0]:\n            B[m] = A[m]")),
         said="`if start(m) < n[0]:`",
     ),
+    "PK310-axes": Followed(edits=(("s = 0.0", "s = zeros(f32, m)"),), said="`zeros(f32, m)`"),
+    "PK310-axis-of-the-loop": Followed(edits=(("1, 0))", "1, 0).T)"),), said="`rowsum(x.T)` along the first"),
+    "PK310-computed": Followed(
+        edits=(("        for n", "        s = s + zeros(f32, m)\n        for n"),), said="`s = s + zeros(f32, m)`"
+    ),
+    "PK310-first-branch": Followed(edits=(("x = 1.0", "x = full(f32, 1.0, m)"),), said="`full(f32, 1.0, m)`"),
+    "PK310-function": Followed(edits=(("r = 1.0", "r = x * 0.0 + 1.0"),), said="`x * 0.0 + 1.0`"),
+    "PK310-largest": Followed(edits=(("s = -inf", "s = full(f32, -inf, m)"),), said="`full(f32, -inf, m)`"),
+    "PK341-constant": Followed(
+        edits=(("E[n] += (1.0", "E[n] = E[n] + (1.0"),), said="`E[n] = E[n] + (1.0 - decay) * (P[n] - E[n])`"
+    ),
+    "PK341-one": Followed(
+        edits=(("Y[0] += rowsum(X[m])", "store_add(Y[0], rowsum(X[m]))"),), said="`store_add(Y[0], ...)`"
+    ),
+    "PK341-private": Followed(edits=(("C: f32[M, N]", "C: f32[M, N].shard(0)"),), said="`f32[M, N].shard(0)`"),
+    "PK402-number": Followed(edits=(("s: f32[1].replicate()", "s: f32[1]"),), said="leave `.replicate()` out"),
+    "PK402-replicate": Followed(edits=(("B: f32[M].replicate()", "B: f32[M]"),), said="leave `.replicate()` out"),
+    "PK107-method-without-arguments": Followed(edits=(("X[m, n].sum()", "rowsum(X[m, n])"),), said="`rowsum(x)`"),
+    "PK107-half": Followed(edits=(("64:128", "positions(64) + 64"),), said="`positions(64) + 64`"),
+    "PK107-slice-to-n": Followed(
+        edits=(("D:2 * D", "positions(2 * D - D) + D"),),
+        said="from a to b, if both are constants, with `positions(b - a) + a`",
+    ),
+    "PK204-whole": Followed(edits=(("* w", "* w[:]"),), said="`w[:]`"),
+    "PK214-thirds": Followed(edits=(("3 * N", "N3"), ("W[d, n]", "W[d, n + N]")), said="such as `N3`"),
+    "PK303-i8-sum": Followed(
+        edits=(
+            ("A[m, k] @ B[k, n]", "cast(A[m, k], bf16) @ cast(B[k, n], bf16)"),
+            ("zeros(i32, m, n)", "zeros(f32, m, n)"),
+            ("= acc", "= cast(acc, i32)"),
+        ),
+        said="`zeros(f32, m, n)`",
+    ),
+    "PK327-columns": Followed(
+        edits=(("X[m, n]", "X[m, positions(64) + start(n)]"),), said="with `positions(64) + start(n)` for `n`"
+    ),
+    "PK327-row": Followed(edits=(("A[m, k]", "A[m, n]"),), said="index both arrays with one of them"),
+    "PK327-whole": Followed(edits=(("= X[m, :]", "= rowsum(X[m, :])"),), said="`rowsum(x)`"),
+    "PK118-shape": Followed(edits=(("A.shape", "M"),), said="sizes have names"),
     "PK322-swapped": Followed(edits=(("A[n, m]", "A[m, n]"),), said="in the order of its dimensions"),
     "PK322-three": Followed(edits=(("B[k, m, n]", "B[m, n, k]"),), said="in the order of its dimensions"),
     "PK322-scope": Followed(edits=(("B[m, n]", "B[k, n]"),), said="index it with `k`"),
@@ -166,6 +206,7 @@ FOLLOWED: dict[str, Followed] = {
             ("B: f32[M, K]", "B: f32[M, N]"),
             ("A[t[m], k]", "A[t[m], n]"),
             ("for m, k", "for m, n"),
+            ("blocks(M, 32)", "blocks(M, 32, of=rank)"),
             ("blocks(K", "blocks(N"),
             ("B[m, k]", "B[m, n]"),
         ),

@@ -33,9 +33,23 @@ def test_files_that_are_none(tmp_path: Path, content: bytes | None, problem: str
     path = tmp_path / "kernel.pkx"
     if content is not None:
         path.write_bytes(content)
+    assert refused(path) == told(path, problem, path)
+
+
+def told(path: Path, problem: str, written: Path) -> str:
+    return f"""\
+error[PK829]: `{path}` has no kernel to load: {problem}
+  = help: `pkc compile FILE --emit artifact -o {written}` writes one"""
+
+
+def refused(path: Path) -> str:
     with pytest.raises(PkcError) as raised:
         load(path)
-    expected = f"""\
-error[PK829]: `{path}` has no kernel to load: {problem}
-  = help: `pkc compile FILE --emit artifact -o {path}` writes one"""
-    assert str(raised.value) == expected
+    return str(raised.value)
+
+
+def test_no_help_writes_over_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "gemm.pk"
+    path.write_text("kernel", encoding="utf-8")
+    assert refused(path) == told(path, "it was not written by `pkc compile --emit artifact`", tmp_path / "gemm.pkx")
+    assert refused(tmp_path) == told(tmp_path, "Is a directory", tmp_path / "kernel.pkx")

@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import pkc
 from pkc.cli.main import cli
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program, load_program
 from pkc.timeline import diagram, differences, page, png
-from pkc.timeline.lanes import BINS, Timeline, read, timeline
+from pkc.timeline.lanes import BINS, Timeline, timeline
+from pkc.timeline.measured import read
 from pkc.timeline.text import text
 
 ROOT = Path(__file__).parents[2]
@@ -136,6 +138,55 @@ def test_files_that_are_no_time_line(content: str, tmp_path: Path) -> None:
         read(tmp_path / "a.json")
 
 
+SPAN = span(1, "task", 0, 8, **{"waits for `A`, us": 4.0})
+
+
+def without(key: str) -> list[dict[str, Any]]:
+    return [EVENTS[1], {name: value for name, value in SPAN.items() if name != key}]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [SPAN],  # of a thread that has no name
+        [thread(1, "worker"), SPAN],
+        *([EVENTS[1], {**SPAN, key: "a"}] for key in ("ts", "dur", "pid", "tid", "args")),
+        *([EVENTS[1], {**SPAN, key: float("nan")}] for key in ("ts", "dur")),
+        *map(without, SPAN),
+        [EVENTS[1], {**SPAN, "dur": -1}],
+        [EVENTS[1], {**SPAN, "cat": 3}],
+        [EVENTS[1], {**SPAN, "args": {"task": 0, "waits for `A`, us": "a"}}],
+        [EVENTS[1], {**SPAN, "args": {}}],
+        [*EVENTS, {"ph": "C", "pid": 0, "ts": 0, "name": "link out", "args": {}}],
+        [*EVENTS, {"ph": "C", "pid": 0, "ts": "a", "name": "link out", "args": {"link out": 1}}],
+    ],
+)
+def test_damaged_events(events: list[dict[str, Any]], tmp_path: Path) -> None:
+    """What lanes cannot be made of is refused where it is read."""
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    with pytest.raises(PkcError, match="PK918"):
+        read(tmp_path / "a.json")
+
+
+def test_events_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": EVENTS}), encoding="utf-8")
+    assert read(tmp_path / "a.json") == EVENTS
+
+
+def test_where_python_saves(tmp_path: Path) -> None:
+    found = pkc.load(ROOT / "examples" / "gemm.pk").timeline(ranks=1, M=256, N=256, K=256)
+    found.save(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(PkcError) as error:
+        found.save("a.txt")
+    assert str(error.value) == (
+        "error[PK926]: `path` cannot be 'a.txt'\n  = help: `path` is a name that ends in .html, .png or .json"
+    )
+    for name in ("a.html", "a.json"):
+        with pytest.raises(PkcError, match="PK924"):
+            found.save(tmp_path / "missing" / name)
+
+
 def test_predicted_and_measured_on_one_axis(tmp_path: Path) -> None:
     """What `pkc trace` has written stands below what is predicted, on the axis of the longer one."""
     measured, drawn, events = tmp_path / "m.json", tmp_path / "a.html", tmp_path / "p.json"
@@ -161,6 +212,13 @@ def test_the_page_of_a_kernel(tmp_path: Path) -> None:
     assert "acc += A[m, k] @ B[k, n]" in content
     assert "<code>pk-assign-roles</code>" in content and "threads of" in content
     assert "http" not in content.replace("http://www.w3.org", "")
+
+
+def test_the_page_is_html() -> None:
+    command = ["explain", "examples/gemm.pk", "--ranks", "1", "--set", "M=256,N=256,K=256", "--html", "a.txt"]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 2
+    assert "--html writes .html" in result.output
 
 
 def test_signals_are_arrows() -> None:

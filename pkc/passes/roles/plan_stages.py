@@ -199,7 +199,7 @@ def _remark(plan: StagePlan) -> None:
     missed(PlanStages.name, channel, f"{content(channel)} has one stage: {waits}; {room}")
 
 
-_AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says" for key in (STAGES, "task_stages"))
+_AS_SAID, _AS_TASKS_SAID = (f"as the schedule's `{key}` says, given or chosen" for key in (STAGES, "task_stages"))
 
 
 _ROOM = "as many as there is room for"

@@ -210,7 +210,7 @@ def _compute(kernel: KernelOp, roles: Sequence[RoleOp], target: Target) -> list[
 def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
     (rows, op), each = _rows(role), target.mma.rows
     consumers = kernel.scheduled_number(CONSUMERS)
-    why = "as the schedule's `consumers` says"
+    why = "as the schedule's `consumers` says, given or chosen"
     if consumers is None:
         consumers = max(1, min(rows // each, target.arch.consumers))
         why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"

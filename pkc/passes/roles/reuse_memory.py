@@ -65,11 +65,9 @@ class ReuseMemory(KernelPass):
 def _is_short(kernel: KernelOp, channels: Iterable[ChannelOp]) -> bool:
     """Whether shared memory has no room for one stage of each channel, and as many for loops of MMAs as these want."""
     target = target_of(kernel)
-    looped = {channel: _feeds_mmas(channel) for channel in channels}
-    wanted = sum(
-        target.footprint(channel.result.type) * (target.tuning.stream_stages if of else 1) for channel, of in looped.items()
-    )
-    return any(looped.values()) and wanted > target.stage_memory
+    stages = {channel: target.tuning.stream_stages if _feeds_mmas(channel) else 1 for channel in channels}
+    wanted = sum(target.footprint(channel.result.type) * count for channel, count in stages.items())
+    return max(stages.values()) > 1 and wanted > target.stage_memory
 
 
 def _feeds_mmas(channel: ChannelOp) -> bool:

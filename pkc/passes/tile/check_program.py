@@ -113,7 +113,9 @@ def _overlapping_ranks(kernel: KernelOp) -> Iterator[Diagnostic]:
             continue
         counts = chain.from_iterable(tasks.counts for tasks in enclosing_tasks(store))
         if not any(map(differs_by_rank, sources((*places_of(store), *guards(store), *counts)))):
-            yield errors.RanksOverlap(_span(store), _name(kernel, store.array))
+            copies = is_pgl(store.array, Layout.Replicate)
+            own = "leave `.replicate()` out where each rank stores the same to an array of its own; " * copies
+            yield errors.RanksOverlap(_span(store), _name(kernel, store.array), own)
 
 
 def _nothing_written(kernel: KernelOp) -> Iterator[Diagnostic]:

@@ -1,0 +1,9 @@
+from pkc.language import *
+
+(M,) = dims("M")
+
+
+@kernel
+def f(A: f32[M], B: f32[M]) -> None:
+    for m in tasks(blocks(M, 128)):
+        B[m] = A[m]
