@@ -137,7 +137,7 @@ class Kernel(Readable):
             self.tree,
             given,
             ranks=whole("ranks", ranks),
-            orders=whole("orders", orders, 1),
+            orders=whole("orders", orders, 0 if explored else 1),
             explored=whole("explored", explored, 0),
             schedule=self.options,
             target=self.target,

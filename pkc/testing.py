@@ -32,7 +32,7 @@ def assert_right(
     if orders or explored:
         sizes = {name: value for name, value in given.items() if isinstance(value, int | float | bool)}
         named = {name: size for name, size in {**found.dims, **sizes}.items() if name not in found.inputs}
-        checked = kernel.check(ranks=ranks, orders=1 if orders == 0 else orders, explored=explored, **named)
+        checked = kernel.check(ranks=ranks, orders=orders, explored=explored, **named)
         if not checked.ok:
             raise AssertionError(f"\n{checked}")
     return found

@@ -146,7 +146,8 @@ def test_numbers_of_ranks() -> None:
             for seed in (-1, "a", None, 1.5, 2**32)
             for call in (copy.simulate, lambda seed: pkc.simulate(copy, ranks=1, seed=seed))
         ),
-        *((copy.check, "orders", orders, "an integer from 1") for orders in ("3", 0, -1, None)),
+        *((copy.check, "orders", orders, "an integer from 0") for orders in ("3", -1, None)),
+        (lambda orders: copy.check(orders=orders, explored=0), "orders", 0, "an integer from 1"),
         *((copy.check, "explored", explored, "an integer from 0") for explored in ("3", -1, None)),
         *(
             (call, "level", level, "one of 'tile', 'roles', 'machine'")

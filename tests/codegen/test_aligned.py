@@ -14,6 +14,8 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.types import DTYPES
 from pkc.driver.building import lengths
 from pkc.driver.compiler import compile_program, load_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from tests.codegen.test_tiles import Together
@@ -85,3 +87,33 @@ def test_matmuls_of_copies_give_the_bits_of_the_program(name: str, dims: dict[st
         for array, values in expected.items():
             assert found[array].tobytes() == values.tobytes(), array
     assert machine_level(roles.kernel).body.block.ops
+
+
+SCATTERED = {
+    "a row": (
+        "X: bf16[M, N], rows: i32[M], Y: bf16[P, N]",
+        "m, n in tasks(blocks(M, 16), blocks(N, 128))",
+        "[rows[m], n] = X[m, n] * 2.0",
+    ),
+    "scaled by a column": (
+        "X: bf16[M, N], S: f32[M], rows: i32[M], Y: bf16[P, N]",
+        "m, n in tasks(blocks(M, 16), blocks(N, 128))",
+        "[rows[m], n] = X[m, n] * S[m]",
+    ),
+    "single elements": (
+        "X: f32[M, 8], rows: i32[M], Y: f32[P]",
+        "m in tasks(blocks(M, 128))",
+        "[rows[m]] = X[m, 3] * 2.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+def test_scatters_have_no_room_for_whole_chunks(name: str) -> None:
+    """Rows of 131 elements: beside whole chunks, of rows that suit them, only elements are stored."""
+    parameters, tasks, line = SCATTERED[name]
+    body = f"    with role(communicator, sms=4):\n        for {tasks}:\n            Y{line}\n"
+    program = parse_text(Source("put.pk", f"kernel put({parameters}):\n{body}"))
+    lowered = str(machine_level(compile_program(program, level="roles", divisors={"N": 1}).kernel))
+    assert "load_global_v4_around_where" not in lowered
+    assert "store_global_b" in lowered

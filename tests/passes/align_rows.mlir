@@ -127,3 +127,34 @@ pk.kernel @by_engines(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pri
     pk.accumulate %x, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, N], f32, shard 0>
   }
 }
+
+// -----
+
+// Of several matrices all are used by tasks (A), or one alone (W), which threads load. Rows of a constant length are
+// copied as long as they are, and more of them at once.
+// CHECK-LABEL: pk.kernel @matrices
+// CHECK-SAME: %A_aligned: !pk.private<[B, M, 36], bf16, padded>
+// CHECK-NOT: W_aligned
+// CHECK: pk.block_count <M by 256>
+// CHECK-NEXT: pk.block_count <36 by 48>
+// CHECK: pk.load %A[{{.*}}] {role = #pk<role_name consumer>} : {{.*}} -> !pk.tile<256x48xbf16>
+// CHECK: pk.tasks
+// CHECK: pk.load %A_aligned[%b, %m, %k :
+// CHECK-NEXT: pk.load %W[
+// CHECK: remark: {{.*}}all matrices of `W` would be copied, of which only some may be used [pk-align-rows]
+pk.kernel @matrices(%A: !pk.private<[B, M, 36], bf16> {pk.name = "A"}, %W: !pk.private<[L, 36, 77], bf16> {pk.name = "W"}, %C: !pk.private<[B, M, 77], f32> {pk.name = "C"}) attributes {target = "sm_90a", schedule = {}} {
+  %0 = pk.dim "B"
+  %1 = pk.block_count <M by 64>
+  %2 = pk.block_count <77 by 16>
+  pk.tasks (%b, %3, %4) in (%0, %1, %2) {
+    %m = pk.block[%3] : !pk.block<M by 64>
+    %n = pk.block[%4] : !pk.block<77 by 16>
+    %zero = arith.constant 0 : index
+    %k = pk.block[%zero] : !pk.block<36 by 48>
+    %acc = pk.full 0.0 : f32 : !pk.tile<64x16xf32>
+    %a = pk.load %A[%b, %m, %k : index, !pk.block<M by 64>, !pk.block<36 by 48>] : !pk.private<[B, M, 36], bf16> -> !pk.tile<64x48xbf16>
+    %w = pk.load %W[%zero, %k, %n : index, !pk.block<36 by 48>, !pk.block<77 by 16>] : !pk.private<[L, 36, 77], bf16> -> !pk.tile<48x16xbf16>
+    %x = pk.mma %a, %w, %acc : !pk.tile<64x48xbf16>, !pk.tile<48x16xbf16> -> !pk.tile<64x16xf32>
+    pk.store %x, %C[%b, %m, %n : index, !pk.block<M by 64>, !pk.block<77 by 16>] : !pk.tile<64x16xf32>, !pk.private<[B, M, 77], f32>
+  }
+}

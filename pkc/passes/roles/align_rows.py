@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr, IndexType, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -11,14 +12,17 @@ from xdsl.traits import is_side_effect_free
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.blocks import padded_length
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
 from pkc.dialect.effects import UpdatesArray, WritesArray
 from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TMA
 from pkc.dialect.types import BlockType, Dim, PrivateType, dtype_bytes
 from pkc.passes.analysis.clusters import cluster_of
-from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.analysis.covering import covers
+from pkc.passes.analysis.dependence import ancestors, sources, task_count
 from pkc.passes.build import add_parameter, append, before, constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.around import between_rows
@@ -31,18 +35,19 @@ from pkc.targets.target import Operands, target_of
 ALIGNED_COPIES = "aligned_copies"
 """The key of the schedule."""
 
-_AXES = 2
-"""Axes of what a task copies."""
+_AXES, _MOST_ROWS = 2, 256
+"""Axes of what a task copies, and the most rows: those of a box of TMA."""
 
 
 class AlignRows(KernelPass):
-    """Copy arrays whose rows begin anywhere to scratch memory whose rows begin at multiples of 16 bytes, before tasks
+    """Copy arrays whose rows begin anywhere to scratch memory whose rows begin at multiples of 32 bytes, before tasks
     that load the same operands of MMAs again and again.
 
     TMA moves no rows that begin elsewhere. Threads do, and are several times as slow as the MMAs: with N odd, `gemm` of
     4096 took 1.13 ms, and takes 0.18 with N even. The copy goes through each row once, in a phase of its own. It takes
-    as much memory as the array: `aligned_copies=false` in the schedule leaves it out. Operands that each task has for
-    itself are loaded once, and stay as they are.
+    as much memory as the array with padded rows: `aligned_copies=false` in the schedule leaves it out. Operands that
+    each task has for itself are loaded once, and stay as they are; so do arrays of matrices of which some may be
+    left out.
 
     Before, where the launch says that N is odd:
 
@@ -67,22 +72,23 @@ class AlignRows(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         target, asked = target_of(kernel), kernel.schedule.get(ALIGNED_COPIES)
-        if TMA not in target.transfers or target.mma.operands is Operands.REGISTERS or kernel.roles:
-            return
-        found: dict[SSAValue, list[LoadOp]] = {}
-        for op in _unaligned(kernel):
-            found.setdefault(op.array, []).append(op)
-        if asked == BoolAttr.from_bool(True) and not found:
-            what = "no rows of operands that several tasks load begin where TMA moves none"
-            missed(self.name, kernel, f"`{ALIGNED_COPIES}=true` changes nothing: {what}")
-        if found and (obstacle := _obstacle(kernel)):
-            missed(self.name, next(iter(found.values()))[0], f"threads load rows that begin anywhere: {obstacle}")
-            return
+        first = next((op for op in kernel.body.block.ops if isinstance(op, TasksOp)), None)
         if asked == BoolAttr.from_bool(False):
             return
-        first = next((op for op in kernel.body.block.ops if isinstance(op, TasksOp)), None)
-        for array, loads in found.items() if first is not None else ():
-            assert first is not None
+        found: dict[SSAValue, list[LoadOp]] = {}
+        can = TMA in target.transfers and target.mma.operands is not Operands.REGISTERS and not kernel.roles
+        for op in _unaligned(kernel) if can else ():
+            found.setdefault(op.array, []).append(op)
+        if asked is not None and not found:
+            what = "no rows of operands that several tasks load begin where TMA moves none"
+            reason = "an author wrote its roles" if kernel.roles else what
+            missed(self.name, kernel, f"`{ALIGNED_COPIES}=true` changes nothing: {reason}")
+        if first is None or not found:
+            return
+        for array, loads in found.items():
+            if obstacle := _obstacle(kernel) or _part_of(loads):
+                missed(self.name, loads[0], f"threads load rows that begin anywhere: {obstacle}")
+                continue
             _copy_first(kernel, first, array, loads)
 
 
@@ -91,6 +97,20 @@ def _obstacle(kernel: KernelOp) -> str:
     if kernel.schedule.get("overlap") != StringAttr("copy_engine") or not [*remote_stores(kernel), *sums(kernel)]:
         return ""
     return "copy engines send results, and could tell no other rank that a phase is over"
+
+
+def _part_of(loads: Sequence[LoadOp]) -> str:
+    """Why matrices of an array may be left out; empty if tasks and loops surely go through all of them."""
+
+    def times(value: SSAValue) -> SSAValue | None:
+        loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+        return loop.ub if isinstance(loop, scf.ForOp) and constant_of(loop.lb) == 0 else task_count(value)
+
+    for op in loads:
+        outer = zip(op.indices[:-_AXES], array_type(op.array).dimensions[:-_AXES], strict=True)
+        if not all(covers(index, dim, times) for index, dim in outer):
+            return f"all matrices of `{array_name(op.array)}` would be copied, of which only some may be used"
+    return ""
 
 
 def _unaligned(kernel: KernelOp) -> Iterator[LoadOp]:
@@ -147,17 +167,15 @@ def _copy_first(kernel: KernelOp, first: TasksOp, array: SSAValue, loads: list[L
     body = Block(arg_types=[IndexType()] * kind.rank)
     indices: list[SSAValue] = list(body.args[:-_AXES])
     counts: list[Operation] = [_length(dim) for dim in kind.dimensions[:-_AXES]]
-    sizes = (
-        target_of(kernel).tuning.aligned_rows,
-        target_of(kernel).tuning.aligned_bytes // dtype_bytes(kind.element_type),
-    )
-    for number, (dim, size) in enumerate(zip(kind.dimensions[-_AXES:], sizes, strict=True), len(indices)):
-        block = BlockType(dim, size)
+    tuning, size = target_of(kernel).tuning, dtype_bytes(kind.element_type)
+    sizes = _sizes(kind.dimensions[-1], tuning.aligned_rows, tuning.aligned_bytes // size, size)
+    for number, (dim, extent) in enumerate(zip(kind.dimensions[-_AXES:], sizes, strict=True), len(indices)):
+        block = BlockType(dim, extent)
         counts.append(BlockCountOp(block))
         indices.append(append(body, BlockOp(body.args[number], block), location).result)
     tile = append(body, LoadOp(array, indices), location)
     store = append(body, StoreOp(tile.result, to, indices), location)
-    if dtype_bytes(kind.element_type) > 1:
+    if size > 1:
         # Nobody multiplies meanwhile, and these have most threads; of 8-bit elements they move one by one.
         for op in (tile, store):
             op.attributes[ROLE] = RoleAttr(Role.Consumer)
@@ -166,6 +184,14 @@ def _copy_first(kernel: KernelOp, first: TasksOp, array: SSAValue, loads: list[L
     tasks.location = location
     for op in loads:
         op.operands[op.operands.index(array)] = to
+
+
+def _sizes(dim: Dim, rows: int, columns: int, size: int) -> tuple[int, int]:
+    """Rows and columns of what a task copies: of a constant dimension no more than it has, and more rows."""
+    if isinstance(dim, str) or padded_length(dim, size) >= columns:
+        return rows, columns
+    width = padded_length(dim, size)
+    return min(_MOST_ROWS, rows * columns // width // rows * rows), width
 
 
 def _length(dim: Dim) -> Operation:

@@ -302,7 +302,8 @@ def _row_by_threads(op: StoreOp | AddToArrayOp) -> str:
     array = array_type(op.array)
     *outer, last = array.dimensions
     size = dtype_bytes(array.element_type)
-    if not outer or (isinstance(last, int) and last * size % _GRANULE == 0):
+    padded = isinstance(array, PrivateType) and array.padded
+    if not outer or padded or (isinstance(last, int) and last * size % _GRANULE == 0):
         return ""
     if _is_written(op):
         return "an author says in which order rows are stored, which TMA does not keep"

@@ -54,7 +54,7 @@ class ReuseMemory(KernelPass):
         alone = found.keys() - alike.keys() - set(alike.values())
         if len({found[channel] for channel in alone}) < _SEVERAL:
             return
-        if not phases_in_order(kernel) and not _is_short(kernel, channels):
+        if not phases_in_order(kernel) and not _is_short(kernel, [op for op in channels if op not in alike]):
             reason = "a phase uses nothing that the one before writes, so that they run at the same time"
             missed(self.name, kernel, f"channels of different phases divide shared memory among them: {reason}")
             return

@@ -88,7 +88,7 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
     shape = _shape(role, ops)
     whole = _whole_chunks(role, ops)
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
-        role.vectors, role.anywhere = vectors, not vectors and _moves_from_anywhere(ops)
+        role.vectors, role.anywhere = vectors, not vectors and _moves_from_anywhere(role, ops)
         with emit.when(condition):
             start = emit.minus(role.threads.thread, role.threads.start)
             total, threads = prod(shape) // NEIGHBOURS, role.threads.count
@@ -104,11 +104,12 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
     role.vectors = role.anywhere = False
 
 
-def _moves_from_anywhere(ops: Sequence[Operation]) -> bool:
+def _moves_from_anywhere(role: WarpRole, ops: Sequence[Operation]) -> bool:
     """Whether chunks are loaded from rows that may begin anywhere, and stored to rows that have room for whole ones."""
-    inner = [inner for op in ops for inner in op.walk()]
-    accesses = [op for op in inner if isinstance(op, (*_LOADS, access.StoreOp, access.AddToArrayOp))]
-    return all(_loads_anywhere(op) or _stores_whole(op) for op in accesses)
+    inner = [inner for op in ops for inner in op.walk() if not is_table(inner)]
+    writes = [op for op in inner if isinstance(op, (access.StoreOp, access.AddToArrayOp, access.Scatter))]
+    loads = [op for op in inner if isinstance(op, _LOADS)]
+    return bool(writes) and all(map(_stores_whole, writes)) and all(_loads_anywhere(role, op) for op in loads)
 
 
 def _in_halves(role: WarpRole, ops: Sequence[Operation]) -> int:
@@ -118,11 +119,12 @@ def _in_halves(role: WarpRole, ops: Sequence[Operation]) -> int:
     return max(1, role.emit.target.threads.loads // halves)
 
 
-def _loads_anywhere(op: Operation) -> bool:
+def _loads_anywhere(role: WarpRole, op: Operation) -> bool:
+    """Whether the neighbours of a load are those of a row, of elements that are single registers or pairs."""
     if not isinstance(op, access.LoadOp) or op.local is not None or packed(op):
         return False
-    kind = tile_type(op.result)
-    return kind.rank > 0 and dtype_bytes(kind.element_type) > 1
+    along_rows = op.indices[-1] in role.blocks and role.axes[op.result] not in ((), (0,))
+    return along_rows and dtype_bytes(tile_type(op.result).element_type) > 1
 
 
 def _stores_whole(op: Operation) -> bool:
@@ -220,7 +222,7 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
             if index not in role.blocks or apart or dtype_bytes(array.element_type) == 1:
                 # Neighbours of the tile are none of the array, or fewer than a register has.
                 return emit.compare("ne", emit.const(0), 0)
-            block, row = role.blocks[index], row_of(array)
+            block, row = role.blocks[index], (row_of(array), isinstance(array, PrivateType) and array.padded)
             extents: list[tuple[object, SSAValue]] = [
                 (row, role.dims.row_length(array)),
                 (index, role.dims.valid(block)),
