@@ -52,7 +52,7 @@ _ROWS, _COLUMNS, _BYTES = 8, 16, 32
 class PadAxes(KernelPass):
     """Let tiles with all of a constant dimension go on past its end, to what an MMA takes: multiples of 8 rows, of 16
     columns, and of 32 bytes to sum over. So LoRA may have rank 8, and attention heads of 40. Threads add up sums over
-    ranks by 8 elements of a row.
+    ranks by 8 elements of a row where tiles have several; single rows stay as they are.
 
     What is loaded there is zero, and stores leave it out, as at the end of any other dimension. MMAs that sum over such
     an axis, and reductions of rows, clip it. Axes stay as they are if an operation goes along with them that needs all
@@ -96,7 +96,7 @@ class PadAxes(KernelPass):
 
 def _needs(op: Operation) -> Iterator[tuple[Axis, int]]:
     """The axes of MMAs, and of rows of sums over ranks, whose lengths are no multiple of what these take, and that."""
-    if isinstance(op, AccumulateOp) and isinstance(op.array.type, PGLType) and tile_type(op.tile).rank:
+    if isinstance(op, AccumulateOp) and isinstance(op.array.type, PGLType) and tile_type(op.tile).rank > 1:
         last = op.tile, tile_type(op.tile).rank - 1
         if _extent(last) % _CHUNK:
             yield last, _CHUNK
