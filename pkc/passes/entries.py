@@ -97,11 +97,11 @@ def _read(kernel: KernelOp, op: ScatterAccumulateOp) -> Entries | str:
     if any(_is_written(value.owner.array, top) for value in table if isinstance(value.owner, READING)):
         return "the same tasks write what names the rows"
     indices = _indices(around)
-    parts = next((parts for parts in _parts(made) if parts.number in indices and _times(parts.number)), None)
+    parts = next((parts for parts in _parts(made) if parts.number in indices and times(parts.number)), None)
     known = (made.index, parts and parts.number)
     keys, dims, bounds = _keys([index for index in indices if index not in columns and index not in known], table)
     of_columns = zip(op.indices, array_type(op.array).dimensions[1:], strict=True)
-    if not all(covers(index, dim, _times) for index, dim in of_columns):
+    if not all(covers(index, dim, times) for index, dim in of_columns):
         return "some columns of a row may get no contribution"
     if any(index in columns and index in table for index in indices):
         return "which rows are added to differs from column to column"
@@ -189,7 +189,7 @@ def _conditions(op: Operation) -> list[tuple[SSAValue, bool]]:
     ]
 
 
-def _times(index: SSAValue) -> SSAValue | None:
+def times(index: SSAValue) -> SSAValue | None:
     """How many values the number of a task takes, or of an iteration, from 0 up; None if that is not known."""
     loop = index.owner.parent_op() if isinstance(index, BlockArgument) else None
     if not isinstance(index, BlockArgument) or not isinstance(loop, scf.ForOp):
@@ -200,14 +200,14 @@ def _times(index: SSAValue) -> SSAValue | None:
 
 def count_of(key: SSAValue) -> SSAValue:
     """How many values a key takes."""
-    count = _times(key)
+    count = times(key)
     assert count is not None
     return count
 
 
 def _all_blocks(made: BlockOp) -> bool:
     """Whether tasks or a loop have a block for each number of its list."""
-    kind, listed = block_type(made.result), _times(made.index)
+    kind, listed = block_type(made.result), times(made.index)
     count = None if listed is None else listed.owner
     if not isinstance(count, BlockCountOp):
         return is_only(kind) and made.shard is None
@@ -262,7 +262,7 @@ def _split(op: ScatterAccumulateOp) -> int:
 
 def _extent(index: SSAValue) -> Dim | None:
     """The dimension, or the constant, that a task index goes through, or all but some of; None if it is neither."""
-    count = _times(index)
+    count = times(index)
     made = None if count is None else count.owner
     if isinstance(made, SubiOp) and (constant_of(made.rhs) or 0) > 0 and isinstance(made.lhs.owner, DimOp):
         made = made.lhs.owner

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr, IndexType, StringAttr
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import LoadOp, StoreOp
@@ -14,16 +13,15 @@ from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.blocks import padded_length
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
-from pkc.dialect.effects import UpdatesArray, WritesArray
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TMA
 from pkc.dialect.types import BlockType, Dim, PrivateType, dtype_bytes
 from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.covering import covers
-from pkc.passes.analysis.dependence import ancestors, sources, task_count
+from pkc.passes.analysis.dependence import enclosing_tasks, sources, written_arrays
 from pkc.passes.build import add_parameter, append, before, constant
+from pkc.passes.entries import times
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.around import between_rows
 from pkc.passes.roles.assign_roles import ROLE
@@ -101,11 +99,6 @@ def _obstacle(kernel: KernelOp) -> str:
 
 def _part_of(loads: Sequence[LoadOp]) -> str:
     """Why matrices of an array may be left out; empty if tasks and loops surely go through all of them."""
-
-    def times(value: SSAValue) -> SSAValue | None:
-        loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
-        return loop.ub if isinstance(loop, scf.ForOp) and constant_of(loop.lb) == 0 else task_count(value)
-
     for op in loads:
         outer = zip(op.indices[:-_AXES], array_type(op.array).dimensions[:-_AXES], strict=True)
         if not all(covers(index, dim, times) for index, dim in outer):
@@ -115,15 +108,12 @@ def _part_of(loads: Sequence[LoadOp]) -> str:
 
 def _unaligned(kernel: KernelOp) -> Iterator[LoadOp]:
     """Loads, by several tasks, of operands of MMAs whose rows begin anywhere."""
+    written = written_arrays(kernel)
     for op in kernel.walk():
-        if not isinstance(op, LoadOp) or not isinstance(op.array, BlockArgument):
+        if not isinstance(op, LoadOp) or not isinstance(op.array.type, PrivateType) or op.array in written:
             continue
-        if isinstance(op.array.type, PrivateType) and not _is_written(op.array) and _fits(op) and _comes_again(op):
+        if _fits(op) and _comes_again(op):
             yield op
-
-
-def _is_written(array: SSAValue) -> bool:
-    return any(use.operation.has_trait(WritesArray) or use.operation.has_trait(UpdatesArray) for use in array.uses)
 
 
 def _fits(op: LoadOp) -> bool:
@@ -152,8 +142,7 @@ def _is_operand(tile: SSAValue) -> bool:
 
 def _comes_again(op: LoadOp) -> bool:
     """Whether several tasks load the same."""
-    tasks = next((around for around in ancestors(op) if isinstance(around, TasksOp)), None)
-    return tasks is not None and not set(tasks.body.block.args) <= sources(op.indices)
+    return any(not set(tasks.body.block.args) <= sources(op.indices) for tasks in enclosing_tasks(op)[:1])
 
 
 def _copy_first(kernel: KernelOp, first: TasksOp, array: SSAValue, loads: list[LoadOp]) -> None:
