@@ -19,6 +19,16 @@ kernel gemm_residual_f32(A: bf16[M, K], B: bf16[K, N], R: f32[M, N], C: f32[M, N
             acc += A[m, k] @ B[k, n]
         C[m, n] = acc + R[m, n]
 """,
+    "kept_operand": """\
+kernel kept_operand(A: bf16[M, K], B: bf16[K, 64], C: bf16[M, 64], D: bf16[M, K]):
+    for m in tasks(blocks(M, 64)):
+        acc = zeros(f32, m, 64)
+        for k in blocks(K, 64):
+            a = A[m, k]
+            acc += a @ B[k, :]
+            D[m, k] = a
+        C[m, :] = acc
+""",
     "low_rank": """\
 kernel low_rank(X: bf16[M, K], W: bf16[K, N], A: bf16[K, R], B: bf16[R, N], Y: bf16[M, N], R: const = 8):
     for m, n in tasks(blocks(M, 128), blocks(N, 128)):
@@ -594,6 +604,20 @@ kernel ew_small_tile(X: bf16[M, N], Y: bf16[M, N]):
 kernel copy_n260(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[m, n]
+""",
+    "kept_and_scaled": """\
+kernel kept_and_scaled(X: bf16[M, N], Y: bf16[M, N], Z: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        x = X[m, n]
+        Y[m, n] = x
+        Z[m, n] = x * 2.0
+""",
+    "kept_rows": """\
+kernel kept_rows(X: f32[M, 520], Y: f32[M, 520], Z: f32[M, 520]):
+    for m in tasks(M):
+        x = X[m, :]
+        Y[m, :] = x
+        Z[m, :] = x - rowmax(x)
 """,
     "copy1d": """\
 kernel copy1d(X: f32[N], Y: f32[N]):

@@ -38,6 +38,8 @@ OFTEN = {
     "ew_scale_row",
     "ew_default_tile",
     "copy_n260",
+    "kept_and_scaled",
+    "kept_rows",
     "transpose_add",
     "argmax",
     "bits",

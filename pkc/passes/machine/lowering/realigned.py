@@ -100,10 +100,9 @@ def load(
 
 
 def load_rows(role: WarpRole, op: LoadOp) -> None:
-    """Each row of a tile into its place in the stage, by one copy with what lies around it; the stage says how far
-    behind the begin of its place the first one is, and how much more each further one."""
+    """Each row of a tile into its place in each stage that the tile is committed to, by one copy with what lies around
+    it; the stage says how far behind the begin of its place the first one is, and how much more each further one."""
     emit, kind = role.emit, tile_type(op.result)
-    address, barrier = tma.destination(role, op)
     elements, layout, zero = Element(role, op), emit.target.shared_layout(kind), emit.const(0)
     size, columns = dtype_bytes(kind.element_type), kind.shape[-1]
     length = emit.times(emit.least(role.dims.valid(role.blocks[op.indices[-1]]), columns), size)
@@ -111,18 +110,19 @@ def load_rows(role: WarpRole, op: LoadOp) -> None:
     def start(row: SSAValue) -> SSAValue:
         return elements.at([row, zero][2 - kind.rank :])[0]
 
-    with first_thread(role):
-        first = start(zero)
-        apart = emit.minus(start(emit.const(1)), first) if kind.rank > 1 else emit.wide_const(0)
-        shifting.note(emit, address, layout, shifting.inside(emit, first), shifting.inside(emit, apart))
-        rows = emit.least(elements.rows, kind.shape[0]) if kind.rank > 1 else emit.const(1)
-        with emit.loop(0, rows) as row:
-            begin = start(row)
-            shift = shifting.inside(emit, begin)
-            moved = emit.bit_and(emit.plus(emit.plus(shift, length), CHUNK - 1), -CHUNK)
-            place = emit.plus(address, emit.times(row, layout.width))
-            emit.do("mbarrier_announce", barrier, moved)
-            emit.do("tma_load_row_around", place, emit.minus(begin, emit.wide(shift)), barrier, moved)
+    for each in tma.destinations(role, op):
+        with first_thread(role):
+            first = start(zero)
+            apart = emit.minus(start(emit.const(1)), first) if kind.rank > 1 else emit.wide_const(0)
+            shifting.note(emit, each.address, layout, shifting.inside(emit, first), shifting.inside(emit, apart))
+            rows = emit.least(elements.rows, kind.shape[0]) if kind.rank > 1 else emit.const(1)
+            with emit.loop(0, rows) as row:
+                begin = start(row)
+                shift = shifting.inside(emit, begin)
+                moved = emit.bit_and(emit.plus(emit.plus(shift, length), CHUNK - 1), -CHUNK)
+                place = emit.plus(each.address, emit.times(row, layout.width))
+                emit.do("mbarrier_announce", each.barrier, moved)
+                emit.do("tma_load_row_around", place, emit.minus(begin, emit.wide(shift)), each.barrier, moved)
 
 
 def store(role: WarpRole, op: StoreOp, tile: Staged, places: tuple[Elements, SSAValue], along: Along) -> None:

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, StoreOp
 from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp
@@ -70,33 +71,45 @@ def in_one_shard(role: WarpRole, op: LoadOp | StoreOp | AddToArrayOp) -> tuple[l
     return places, split
 
 
+@dataclass(frozen=True)
+class Destination:
+    """Where in shared memory the tile of a load goes, and the barrier at which its bytes arrive, which expects them
+    already if TMA fills the whole stage."""
+
+    address: SSAValue
+    barrier: SSAValue
+    expected: bool
+
+    def announce(self, role: WarpRole, op: LoadOp) -> None:
+        """Say at the barrier how many bytes the load brings, if threads fill the rest of the stage."""
+        if not self.expected:
+            size = role.emit.target.shared_layout(tile_type(op.result)).moved_bytes
+            role.emit.do("mbarrier_announce", self.barrier, role.emit.const(size))
+
+
 def load(role: WarpRole, op: LoadOp) -> None:
-    """A tile into the stage that it is committed to."""
-    address, barrier = destination(role, op)
-    with first_thread(role):
-        announce(role, op, barrier)
-        _move(role, op, address, "load", barrier)
+    """A tile into each stage that it is committed to."""
+    for each in destinations(role, op):
+        with first_thread(role):
+            each.announce(role, op)
+            _move(role, op, each.address, "load", each.barrier)
 
 
-def destination(role: WarpRole, op: LoadOp) -> tuple[SSAValue, SSAValue]:
-    """Where in shared memory the tile of a load goes, and the barrier at which its bytes arrive."""
-    commit = next((use.operation for use in op.result.uses if isinstance(use.operation, CommitOp)), None)
-    if commit is None:
-        raise CannotLowerError(op, "a copy by a role that also computes")
-    ring = role.launch.rings[commit.channel]
-    slot = list(commit.tiles).index(op.result)
-    stage = channels.stage_of(role, commit.channel)
+def destinations(role: WarpRole, op: LoadOp | GatherOp) -> list[Destination]:
+    """The stages that a load fills: one for each role that its tile goes to, each by a copy of its own."""
     emit = role.emit
-    address = emit.plus(channels.stage_address(role, ring, stage), ring.slots[slot])
-    return address, ring.full(stage, emit, role.launch.base)
-
-
-def announce(role: WarpRole, op: LoadOp, barrier: SSAValue) -> None:
-    """Say at the barrier of a stage how many bytes a load brings, if threads fill the rest of the stage."""
-    emit = role.emit
-    commit = next(use.operation for use in op.result.uses if isinstance(use.operation, CommitOp))
-    if not role.launch.rings[commit.channel].by_bytes:
-        emit.do("mbarrier_announce", barrier, emit.const(emit.target.shared_layout(tile_type(op.result)).moved_bytes))
+    found: list[Destination] = []
+    for commit in (use.operation for use in op.result.uses):
+        if not isinstance(commit, CommitOp):
+            raise CannotLowerError(op, "a copy by a role that also computes")
+        ring, stage = role.launch.rings[commit.channel], channels.stage_of(role, commit.channel)
+        start = channels.stage_address(role, ring, stage)
+        addresses = [
+            emit.plus(start, slot) for slot, tile in zip(ring.slots, commit.tiles, strict=True) if tile is op.result
+        ]
+        barrier = ring.full(stage, emit, role.launch.base)
+        found.extend(Destination(address, barrier, bool(ring.by_bytes)) for address in addresses)
+    return found
 
 
 def staged(role: WarpRole, op: StoreOp | AddToArrayOp) -> Staged:

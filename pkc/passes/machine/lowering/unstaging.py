@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import product
 from math import gcd, prod
 
 from xdsl.dialects.builtin import i64
@@ -22,7 +23,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA, moves_async
 from pkc.dialect.types import PrivateType, TileType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, fragments, realigned
+from pkc.passes.machine.lowering import fragments, realigned, tma
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import (
     Access,
@@ -57,13 +58,9 @@ def fits(op: Writing, tile: Staged) -> bool:
 
 
 def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
-    """A tile into the stage that it is committed to, row by row; zero where it has no elements."""
+    """A tile into each stage that it is committed to, row by row; zero where it has no elements."""
     kind, emit = tile_type(op.result), role.emit
-    commit = next(use.operation for use in op.result.uses)
-    assert isinstance(commit, CommitOp)
-    ring = role.launch.rings[commit.channel]
-    start = channels.stage_address(role, ring, channels.stage_of(role, commit.channel))
-    address = emit.plus(start, ring.slots[list(commit.tiles).index(op.result)])
+    addresses = [each.address for each in tma.destinations(role, op)]
     layout, size = emit.target.shared_layout(kind), dtype_bytes(kind.element_type)
     zero = emit.value("bits_f32", emit.real(0.0))
 
@@ -73,7 +70,7 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
         return _elements(role, op), emit.const(prod(kind.shape[:-1]))
 
     def copy(chunks: Sequence[Chunk], count: int) -> None:
-        for there, exists, row, column in chunks:
+        for address, (there, exists, row, column) in product(addresses, chunks):
             here = fragments.shared_address(emit, address, layout, size, (row, column))
             emit.do(f"copy_shared_{'v4' if count > 1 else 'b32'}_where", here, there, exists)
 
@@ -91,7 +88,7 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
                 continue
             with emit.when(exists):
                 emit.set(emit.value(f"load_global_b{8 * size}", there), bits, 0)
-        for bits, (_, _, row, column) in zip(found, chunks, strict=True):
+        for address, (bits, (_, _, row, column)) in product(addresses, list(zip(found, chunks, strict=True))):
             here = fragments.shared_address(emit, address, layout, size, (row, column))
             if count > 1:
                 emit.do("store_shared_v4", bits, here)
@@ -107,7 +104,8 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
 
     def anywhere() -> None:
         assert isinstance(op, LoadOp)
-        realigned.load(role, op, places(), partial(_along_axes, emit, kind), address)
+        for address in addresses:
+            realigned.load(role, op, places(), partial(_along_axes, emit, kind), address)
 
     _by_chunks(role, op, kind, places, move, at_once, anywhere if realigned.fits(role, op, kind) else None)
 

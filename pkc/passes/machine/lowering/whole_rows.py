@@ -21,13 +21,14 @@ def is_row(emit: Emitter, kind: TileType) -> bool:
 
 
 def load(role: WarpRole, op: LoadOp) -> None:
-    """A row into the stage that it is committed to."""
-    address, barrier = tma.destination(role, op)
+    """A row into each stage that it is committed to."""
     elements = Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
     size = role.emit.const(role.emit.target.shared_layout(tile_type(op.result)).moved_bytes)
-    with first_thread(role):
-        tma.announce(role, op, barrier)
-        role.emit.do(f"tma_load_row{tma.hint(op)}", address, _first(role, elements, op.result), barrier, size)
+    for each in tma.destinations(role, op):
+        with first_thread(role):
+            each.announce(role, op)
+            first = _first(role, elements, op.result)
+            role.emit.do(f"tma_load_row{tma.hint(op)}", each.address, first, each.barrier, size)
 
 
 def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
