@@ -1,5 +1,6 @@
 """More programs drawn by a seed (`tests/drawn.py`): statements outside of tasks, bits of integers, reductions of
-reductions, positions in a whole row, sums that several tasks contribute to, rows whose panels are padded."""
+reductions, positions in a whole row, sums that several tasks contribute to, rows whose panels are padded, several
+results of values that are used more than once, or are stored as they are loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import numpy as np
 Arrays = Mapping[str, Any]
 Dims = dict[str, int]
 
-SEEDS = range(24)
+SEEDS = range(28)
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,42 @@ def _padded(rng: random.Random) -> Drawn:
     return Drawn("padded", _text("padded", f"X: {kind}[M, D], Y: f32[M, D]", lines, length), {"M": 21}, expected)
 
 
+def _several(rng: random.Random) -> Drawn:
+    """Several results: each of what is loaded, or of what is computed of any values before it."""
+    names, lines, steps = ["x", "w"], ["x = X[m, n]", "w = W[m, n]"], list[tuple[str, str, str, str]]()
+    for number in range(rng.randrange(1, 4)):
+        a, b = ("x", "w") if not number else (rng.choice(names), rng.choice(names))
+        word = rng.choice(sorted(_OF_TWO))
+        lines.append(f"v{number} = {_OF_TWO[word][0].format(a=a, b=b)}")
+        steps.append((f"v{number}", word, a, b))
+        names.append(f"v{number}")
+    outputs = {"Y": "v0"} | {f"Y{number}": rng.choice(("x", *names)) for number in range(rng.randrange(1, 4))}
+    for array, name in outputs.items():
+        defined = next(at for at, line in enumerate(lines) if line.startswith(f"{name} = "))
+        lines.insert(rng.randrange(defined + 1, len(lines) + 1), f"{array}[m, n] = {name}")
+    parameters = ", ".join(f"{array}: f32[M, N]" for array in ("X", "W", *outputs))
+    tasks = f"for m, n in tasks(blocks(M, {rng.choice((8, 32))}), blocks(N, {rng.choice((16, 64))})):"
+
+    def expected(given: Arrays) -> dict[str, Any]:
+        known = {"x": given["X"], "w": given["W"]}
+        for name, word, a, b in steps:
+            known[name] = _OF_TWO[word][1](known[a], known[b])
+        return {array: known[name] for array, name in outputs.items()}
+
+    text = _text("several", parameters, [tasks, *(f"    {line}" for line in lines)])
+    return Drawn("several", text, {"M": 37, "N": 70}, expected)
+
+
+_OF_TWO: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "sum": ("{a} + {b}", np.add),
+    "greater": ("max({a}, {b})", np.maximum),
+    "product": ("{a} * ({b} * 0.25)", lambda a, b: a * (b * 0.25)),
+}
+
+
 def _text(name: str, parameters: str, lines: list[str], length: int = 0) -> str:
     constant = f", D: const = {length}" if length else ""
     return f"kernel {name}({parameters}{constant}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-_KINDS = (_outside, _bits, _reductions, _places, _collected, _padded)
+_KINDS = (_outside, _bits, _reductions, _places, _collected, _padded, _several)

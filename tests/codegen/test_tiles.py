@@ -20,6 +20,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.program import Program
 from pkc.sim.run import simulate
+from tests import drawn_lately
 from tests.codegen.threads import SHARES, Memory, warps
 from tests.codegen.together import Together
 from tests.sweeps import sweep
@@ -140,6 +141,14 @@ WHOLE = [name for name in TILES if name not in SMALLER]
 )
 def test_tiles_without_mma(name: str, uneven: bool) -> None:
     check(TILES[name], UNEVEN if uneven else ALIGNED)
+
+
+@pytest.mark.parametrize("sizes", [ALIGNED, UNEVEN], ids=["aligned", "uneven"])
+def test_several_results_of_what_is_loaded(sizes: dict[str, int]) -> None:
+    texts = [text for seed in drawn_lately.SEEDS if "kernel several" in (text := drawn_lately.draw(seed).text)]
+    assert any(re.search(r"\] = [xw]$", text, re.M) for text in texts)
+    for text in texts:
+        check(text, sizes)
 
 
 ONE_OF_EACH = {
