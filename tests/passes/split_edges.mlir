@@ -147,6 +147,55 @@ pk.kernel @window(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %T: !pk.privat
   pk.store %t, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }
 
+// Of a condition with another part, that by positions is a mask of its own: whole blocks have the other one alone. One
+// that chooses the constant is turned around.
+// CHECK-LABEL: pk.kernel @parts
+// CHECK:       %[[NOT:.*]] = pk.not %hidden : !pk.tile<8xi1>
+// CHECK-NEXT:  %[[KEPT:.*]] = pk.broadcast %[[NOT]] axes [1]
+// CHECK-NEXT:  %[[S:.*]] = pk.select %[[KEPT]], %s, %none
+// CHECK:       %h = scf.if %{{.*}} -> (!pk.tile<8xf32>) {
+// CHECK-NEXT:    %[[H:.*]] = pk.row_max %[[S]]
+// CHECK-NEXT:    scf.yield %[[H]]
+// CHECK-NEXT:  } else {
+// CHECK:         %b = pk.compare lt, %qr, %kr
+// CHECK-NEXT:    %[[A:.*]] = pk.not %b
+// CHECK-NEXT:    %m = pk.select %[[A]], %[[S]], %none
+// CHECK-NEXT:    %[[M:.*]] = pk.row_max %m
+// CHECK-NEXT:    scf.yield %[[M]]
+// CHECK-NEXT:  }
+pk.kernel @parts(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %F: !pk.private<[N], f32> {pk.name = "F"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = pk.block_count <N by 8>
+  %d16 = pk.block[%i] : !pk.block<16 by 16>
+  %q = pk.block[%i] : !pk.block<N by 8>
+  %x = pk.load %A[%q, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.private<[N, 16], bf16> -> !pk.tile<8x16xbf16>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %none = pk.full 0xff800000 : f32 : !pk.tile<8x8xf32>
+  %top = pk.full 0xff800000 : f32 : !pk.tile<8xf32>
+  %zero = pk.full 0.0 : f32 : !pk.tile<8xf32>
+  %t = scf.for %j = %i to %n step %one iter_args(%u = %top) -> (!pk.tile<8xf32>) {
+  %kv = pk.block[%j] : !pk.block<N by 8>
+  %y = pk.load %A[%kv, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.private<[N, 16], bf16> -> !pk.tile<8x16xbf16>
+  %f = pk.load %F[%kv : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %yt = pk.transpose %y : !pk.tile<8x16xbf16> -> !pk.tile<16x8xbf16>
+  %s = pk.mma %x, %yt, %z : !pk.tile<8x16xbf16>, !pk.tile<16x8xbf16> -> !pk.tile<8x8xf32>
+  %qs = pk.positions %q : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %ks = pk.positions %kv : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %qr = pk.broadcast %qs axes [0] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %kr = pk.broadcast %ks axes [1] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %b = pk.compare lt, %qr, %kr : !pk.tile<8x8xi32> -> !pk.tile<8x8xi1>
+  %hidden = pk.compare eq, %f, %zero : !pk.tile<8xf32> -> !pk.tile<8xi1>
+  %hr = pk.broadcast %hidden axes [1] : !pk.tile<8xi1> -> !pk.tile<8x8xi1>
+  %or = pk.or %hr, %b : !pk.tile<8x8xi1>
+  %m = pk.select %or, %none, %s : !pk.tile<8x8xi1>, !pk.tile<8x8xf32>
+  %h = pk.row_max %m : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %v = pk.max %u, %h : !pk.tile<8xf32>
+  scf.yield %v : !pk.tile<8xf32>
+  }
+  pk.store %t, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
+
 // Without MMAs memory is the limit, behind the loop there is one block alone, and a row is no work.
 // CHECK-LABEL: pk.kernel @elsewhere
 // CHECK-NOT:   scf.if

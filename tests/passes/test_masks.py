@@ -89,7 +89,7 @@ def _same(
     if "W" in inputs:
         inputs["W"] = int(rng.integers(1, 200))
     for array in inputs.values():
-        if not finite and isinstance(array, np.ndarray) and array.size:
+        if not finite and isinstance(array, np.ndarray) and array.size and array.dtype.kind != "i":
             flat = array.reshape(-1)
             flat[rng.integers(0, array.size, max(1, array.size // 500))] = rng.choice(INFINITE)
     first, second = (simulate(module, ranks=ranks, dims=dims, inputs=inputs) for module in (before, after))
@@ -171,6 +171,77 @@ def test_blocks_are_left_out_that_change_nothing(name: str) -> None:
     for seed, (s, t) in enumerate(sizes):
         for finite in (True, False):
             _same(before, after, {"S": s, "T": t}, seed, finite=finite, skips=any(expected))
+
+
+OTHERS = WINDOW.replace("V: bf16[T, D],", "V: bf16[T, D], keep: i8[T], hide: i32[S],").replace(
+    "condition}, s, {masked}", "mask}"
+)
+NESTED = "positions(q) >= positions(kv), where(keep[kv] != 0, s, -inf), -inf"
+PARTS = {
+    "and": ("positions(q) >= positions(kv) and keep[kv] != 0, s, -inf", NESTED),
+    "and, the other first": ("keep[kv] != 0 and positions(q) >= positions(kv), s, -inf", NESTED),
+    "or": ("positions(q) < positions(kv) or keep[kv] == 0, -inf, s", NESTED),
+    "not or": ("not (keep[kv] == 0 or positions(kv) > positions(q)), s, -inf", NESTED),
+    "not and": ("not (keep[kv] != 0 and not (positions(kv) > positions(q))), -inf, s", NESTED),
+    "turned around": (
+        "positions(q) < positions(kv), -inf, s",
+        "positions(q) >= positions(kv), s, -inf",
+    ),
+    "three": (
+        f"(keep[kv] != 0 and {BEFORE}) and (positions(q) >= positions(kv) and hide[q] != 3), s, -inf",
+        f"positions(q) >= positions(kv) and {BEFORE}, where(keep[kv] != 0 and hide[q] != 3, s, -inf), -inf",
+    ),
+    "or within and": (
+        "(keep[kv] != 0 or positions(kv) == 3) and positions(q) >= positions(kv), s, -inf",
+        "positions(q) >= positions(kv), where(keep[kv] != 0 or positions(kv) == 3, s, -inf), -inf",
+    ),
+}
+"""Masks of which other numbers decide a part, and nested ones that mean the same."""
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_by_positions_are_masks_of_their_own(name: str) -> None:
+    texts = [OTHERS.format(mask=mask, top="-1e30", rows=64, columns=32) for mask in PARTS[name]]
+    first, nested = (_lowered(parse_text(Source("k.pk", text)), ()) for text in texts)
+    plain = _lowered(parse_text(Source("k.pk", texts[0])), MASKS)
+    assert _bounds(first) == _bounds(nested) == [(True, name == "three")]
+    assert _branches(first) == _branches(nested) == [1]
+    rng = np.random.default_rng(len(name))
+    sizes = [(200, 200), (70, 300), (300, 70), *((int(a), int(b)) for a, b in rng.integers(1, 301, (2, 2)))]
+    for seed, (s, t) in enumerate(sizes):
+        for finite in (True, False):
+            _same(plain, first, {"S": s, "T": t}, seed, finite=finite, skips=True)
+
+
+def test_a_mask_by_positions_under_another() -> None:
+    text = OTHERS.format(
+        mask="keep[kv] != 0, where(positions(q) >= positions(kv), s, -inf), -inf", top="-1e30", rows=64, columns=32
+    )
+    program = parse_text(Source("k.pk", text))
+    before, after = (_lowered(program, without) for without in (MASKS, ()))
+    assert _bounds(after) == [(True, False)]
+    for seed, finite in enumerate((True, False)):
+        _same(before, after, {"S": 150, "T": 200}, seed, finite=finite, skips=True)
+
+
+def test_a_part_that_does_not_decide_leaves_nothing_out() -> None:
+    """Where one part of an `or` fails, the others may hold; and of an `and` where one holds."""
+    for mask in (
+        "positions(q) >= positions(kv) or keep[kv] != 0, s, -inf",
+        "positions(q) < positions(kv) and keep[kv] != 0, -inf, s",
+    ):
+        text = OTHERS.format(mask=mask, top="-1e30", rows=64, columns=32)
+        program = parse_text(Source("k.pk", text))
+        before, after = (_lowered(program, without) for without in (MASKS, ()))
+        assert _bounds(after) == [(False, False)]
+        for seed, finite in enumerate((True, False)):
+            _same(before, after, {"S": 150, "T": 200}, seed, finite=finite)
+
+
+def _branches(module: ModuleOp) -> list[int]:
+    """How many branches each loop has that has a mask inside, which are for blocks that are masked in part."""
+    loops = [op for op in module.walk() if isinstance(op, scf.ForOp)]
+    return [sum(isinstance(op, scf.IfOp) for op in loop.body.block.ops) for loop in loops]
 
 
 @pytest.mark.parametrize(("ranks", "size"), [(1, 300), (2, 256), (3, 300), (3, 500), (4, 390)])

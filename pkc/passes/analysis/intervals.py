@@ -117,8 +117,14 @@ class Condition:
     never: Formula
 
 
+_UNKNOWN = Condition(FALSE, FALSE)
+
+
 def condition_of(tile: SSAValue) -> Condition | None:
-    """When a tile of booleans that positions and scalars decide is all true or all false; None for other tiles."""
+    """When a tile of booleans that positions and scalars decide is all true or all false; None for other tiles.
+
+    Parts of `and` and `or` may be such others: `and` is false for all elements where one part is, `or` true.
+    """
     op = tile.owner
     match op:
         case CompareOp():
@@ -132,8 +138,9 @@ def condition_of(tile: SSAValue) -> Condition | None:
             return found and Condition(found.never, found.always)
         case AndOp() | OrOp():
             left, right = condition_of(op.lhs), condition_of(op.rhs)
-            if left is None or right is None:
+            if left is None and right is None:
                 return None
+            left, right = left or _UNKNOWN, right or _UNKNOWN
             if isinstance(op, AndOp):
                 return Condition(_both(left.always, right.always), left.never + right.never)
             return Condition(left.always + right.always, _both(left.never, right.never))

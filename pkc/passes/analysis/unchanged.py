@@ -143,10 +143,12 @@ def _result(op: Operation, operands: list[_Known | None]) -> _Known | None:
                 return None
             return tile if math.isnan(tile.number) or tile.number == op.constant else None
         case SelectOp():
-            condition = operands[0]
+            condition, one, other = operands
+            if one is not None and one == other and one.number is not None and not one.or_nan:
+                return one  # whatever the condition is
             if condition is None or condition.number is None or condition.or_nan:
                 return None
-            chosen = operands[1] if condition.number else operands[2]
+            chosen = one if condition.number else other
             return chosen and replace(chosen, row=chosen.row and condition.row)
         case MulOp() if (of := scaled_of(op)) is not None and is_positive(of.factor):
             tile = operands[0 if of.tile is op.lhs else 1]

@@ -27,9 +27,10 @@ class SkipBlocks(KernelPass):
 
     The condition of a `pk.select` is false for all elements where an integer that is affine in the loop's variable is
     not negative: from an iteration on, or up to one. Both are found by interval arithmetic on the first and last
-    positions of blocks, from which follow the loop's bounds; of a shard in zigzag order `pk.zigzag_count` says how many
-    blocks begin before a position. All roles that are derived from the loop have these bounds: what is not visited is
-    not loaded. What all tasks alike may need is fetched (`pk.visited`), unless none of a rank does (`pk-plan-fetch`).
+    positions of blocks. Of an `and` one such part is enough, whatever decides the others. From these iterations follow
+    the loop's bounds; of a shard in zigzag order `pk.zigzag_count` says how many blocks begin before a position. All
+    roles that are derived from the loop have these bounds: what is not visited is not loaded. What all tasks alike may
+    need is fetched (`pk.visited`), unless none of a rank does (`pk-plan-fetch`).
 
     An iteration may be left out if, with that tile a constant, each element of what the loop carries stays as it is or
     becomes NaN, whatever it was, and whatever arrays have. This is found out by evaluating the body on what is known of

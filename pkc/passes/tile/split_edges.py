@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -11,12 +12,13 @@ from xdsl.traits import is_side_effect_free
 from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import IsWholeOp
-from pkc.dialect.elementwise import SelectOp
+from pkc.dialect.elementwise import AndOp, NotOp, OrOp, SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
 from pkc.passes.analysis.intervals import Condition, condition_of, formula_ops
 from pkc.passes.build import append, append_copy, before
+from pkc.passes.dce import drop_dead
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
@@ -29,6 +31,10 @@ class SplitEdges(KernelPass):
     for all elements. Where it does, the tile is used as it is: one branch for all threads, instead of a comparison and
     a choice for each element. Masks of masks are one branch. A reduction of rows that alone needs what is masked stands
     in both branches. The results have the same bits, past edges too.
+
+    Of a condition with other parts, as `positions(q) >= positions(kv) and keep[kv] != 0`, those by positions become a
+    mask of their own around that of the others, of which whole blocks keep the inner one. A condition that chooses a
+    constant where it holds is turned around first: so `or` is as `and`.
 
     A branch pays where vector instructions are the limit: in loops that have MMAs, for tiles of several axes in
     registers. Elsewhere memory is, and masks stay as they are.
@@ -59,18 +65,101 @@ class SplitEdges(KernelPass):
     name = "pk-split-edges"
 
     def run(self, kernel: KernelOp) -> None:
+        for op in list(kernel.walk()):
+            if isinstance(op, SelectOp) and tile_type(op.result).rank > 1:
+                _nest(op)
+        drop_dead(kernel.body)  # conditions that were taken apart: they hold what else only masks use
         for masks in list(_chains(kernel)):
             _split(masks)
 
 
-def mask_of(op: Operation) -> Condition | None:
+def _mask_of(op: Operation) -> Condition | None:
     """When the condition of a `pk.select` holds, if positions and scalars decide it."""
-    return condition_of(op.condition) if isinstance(op, SelectOp) else None
+    found = condition_of(op.condition) if isinstance(op, SelectOp) else None
+    return found if found is not None and found.always else None
+
+
+class _Part(NamedTuple):
+    """A tile of booleans, of which all that hold make a condition hold: as it is, or its negation."""
+
+    tile: SSAValue
+    holds: bool
+    broadcasts: tuple[BroadcastOp, ...]
+    """From the tile to the shape of the condition."""
+
+    @property
+    def by_positions(self) -> bool:
+        found = condition_of(self.tile)
+        return found is not None and bool(found.always if self.holds else found.never)
+
+    def made(self) -> tuple[list[Operation], SSAValue]:
+        """Operations that make it, in the shape of the condition, and the tile that they give."""
+        made: list[Operation] = [] if self.holds else [NotOp(self.tile)]
+        value = self.tile if self.holds else made[-1].results[0]
+        for op in self.broadcasts:
+            made.append(op.clone({op.tile: value}))
+            value = made[-1].results[0]
+        return made, value
+
+
+def _parts(tile: SSAValue, holds: bool, broadcasts: tuple[BroadcastOp, ...] = ()) -> list[_Part]:
+    """What must hold so that a condition does, or does not."""
+    op = tile.owner
+    if isinstance(op, BroadcastOp):
+        return _parts(op.tile, holds, (op, *broadcasts))
+    if isinstance(op, NotOp):
+        return _parts(op.tile, not holds, broadcasts)
+    if isinstance(op, AndOp if holds else OrOp):
+        return [part for side in op.operands for part in _parts(side, holds, broadcasts)]
+    return [_Part(tile, holds, broadcasts)]
+
+
+def _nest(op: SelectOp) -> None:
+    """Make a mask by positions of its own out of a part of a condition, or of what holds where it does not."""
+    holds = not _is_constant(op.lhs) or _is_constant(op.rhs)
+    kept, other = (op.lhs, op.rhs) if holds else (op.rhs, op.lhs)
+    parts = _parts(op.condition, holds)
+    outer = [part for part in parts if part.by_positions]
+    inner = [part for part in parts if not part.by_positions]
+    if not outer or (holds and not inner) or _no_gain(op, kept) is not None:
+        return
+    for group in (inner, outer):
+        if group:
+            made, condition = _all_of(group)
+            before(op, [*made, SelectOp(condition, kept, other)])
+            masked = op.prev_op
+            assert masked is not None
+            kept = masked.results[0]
+    kept.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(kept)
+    op.detach()
+    op.erase()
+
+
+def _all_of(parts: list[_Part]) -> tuple[list[Operation], SSAValue]:
+    """Operations that find out where all parts hold, and the tile that they give."""
+    made: list[Operation] = []
+    condition: SSAValue | None = None
+    for part in parts:
+        ops, value = part.made()
+        made += ops
+        if condition is not None:
+            made.append(AndOp(condition, value))
+            value = made[-1].results[0]
+        condition = value
+    assert condition is not None
+    return made, condition
+
+
+def _is_constant(tile: SSAValue) -> bool:
+    """Whether a tile is one number."""
+    op = tile.owner
+    return isinstance(op, FullOp | SplatOp) or (isinstance(op, BroadcastOp) and _is_constant(op.tile))
 
 
 def _chains(kernel: KernelOp) -> Iterator[list[Operation]]:
     """Masks, those of masks that have no other use together; the first one first."""
-    found = (op for op in kernel.walk() if isinstance(op, ClipOp) or mask_of(op) is not None)
+    found = (op for op in kernel.walk() if isinstance(op, ClipOp) or _mask_of(op) is not None)
     masks = [op for op in found if tile_type(op.results[0]).rank > 1]
     following = {op: _masked(op).owner for op in masks}
     inner = {
@@ -147,7 +236,7 @@ def _unmasked(masks: list[Operation]) -> tuple[list[Operation], SSAValue]:
             made.append(IsWholeOp(op.block))
             found = made[-1].results[0]
         else:
-            condition = mask_of(op)
+            condition = _mask_of(op)
             assert condition is not None
             ops, found = formula_ops(condition.always)
             made += ops
