@@ -18,6 +18,7 @@ from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
+    EnlargeOp,
     FullOp,
     MmaOp,
     PositionsOp,
@@ -75,7 +76,7 @@ def is_free(op: Operation) -> bool:
     return isinstance(op, (CastOp, ClipOp, scf.YieldOp, PrintOp, *_UNMADE))
 
 
-_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, PositionsOp, TransposeOp)
+_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, EnlargeOp, PositionsOp, TransposeOp)
 """Operations on tiles that are made where they are used."""
 
 

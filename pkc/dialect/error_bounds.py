@@ -85,6 +85,17 @@ def broadcast(op: tile.BroadcastOp) -> Unary:
     return rule
 
 
+def enlarged(op: tile.EnlargeOp) -> Callable[[Values], Values]:
+    """Moves elements to where they are in an enlarged tile."""
+    times = op.times
+    return lambda a: functools.reduce(lambda b, axis: np.repeat(b, times[axis], axis), range(len(times)), a)
+
+
+def enlarge(op: tile.EnlargeOp) -> Unary:
+    move = enlarged(op)
+    return lambda value, a: None if a.error is None else move(a.error)
+
+
 def transpose(op: tile.TransposeOp) -> Unary:
     return lambda value, a: None if a.error is None else a.error.T
 

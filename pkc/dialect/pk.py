@@ -61,6 +61,7 @@ TILE = (
     tile.PositionsOp,
     tile.BroadcastOp,
     tile.RepeatOp,
+    tile.EnlargeOp,
     tile.TransposeOp,
     tile.CastOp,
     tile.ClipOp,

@@ -192,6 +192,31 @@ class RepeatOp(TileOp):
 
 
 @irdl_op_definition
+class EnlargeOp(TileOp):
+    """Each element several times, one behind the other along each axis: where an axis of m elements becomes one of n,
+    element i is element i // (n / m) of them."""
+
+    name = "pk.enlarge"
+    tile = operand_def(TileType)
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation, shape: Sequence[int]) -> None:
+        super().__init__(operands=[tile], result_types=[TileType(shape, tile_type(tile).element_type)])
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """How often each element is there, along each axis."""
+        few, many = tile_type(self.tile).shape, tile_type(self.result).shape
+        return tuple(after // before for before, after in zip(few, many, strict=True))
+
+    def verify_(self) -> None:
+        source, result = tile_type(self.tile), tile_type(self.result)
+        alike = source.element_type == result.element_type and source.rank == result.rank
+        if not alike or any(after % before for before, after in zip(source.shape, result.shape, strict=True)):
+            raise VerifyException(f"cannot enlarge {source} to {result}")
+
+
+@irdl_op_definition
 class TransposeOp(TileOp):
     """The two axes exchanged."""
 

@@ -191,6 +191,10 @@ def _repeated_errors(op: tile.RepeatOp) -> Rule:
     return rule
 
 
+def _enlarge(op: tile.EnlargeOp, real: Real) -> Unary:
+    return error_bounds.enlarged(op)
+
+
 def _fold(op: reductions.FoldOp, real: Real) -> Unary:
     reduce, count = OPERATIONS[op.reduction].value, tile.tile_type(op.result).shape[-1]
     return lambda a: reduce(_folds(a, count))
@@ -351,6 +355,7 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.PositionsOp: Structure(_positions, None, _exact),
     tile.BroadcastOp: Structure(_broadcast, _moved(error_bounds.broadcast), _uncertain(error_bounds.broadcast)),
     tile.RepeatOp: Structure(_repeat, _moved(_repeated_errors), _uncertain(_repeated_errors)),
+    tile.EnlargeOp: Structure(_enlarge, _moved(error_bounds.enlarge), _uncertain(error_bounds.enlarge)),
     reductions.FoldOp: Structure(
         _fold, _folded(lambda by: OPERATIONS[by].real), _folded(lambda by: OPERATIONS[by].other)
     ),

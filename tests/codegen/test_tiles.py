@@ -124,7 +124,7 @@ def tasks(text: str, sizes: Mapping[str, int]) -> int:
     assert found is not None
     count = 1
     for dim, size, alone in re.findall(r"blocks\((\w+), (\d+)\)|\b([A-Z])\b", found[1]):
-        extent = sizes[alone] if alone else sizes[dim]
+        extent = sizes[alone] if alone else int(dim) if dim.isdigit() else sizes[dim]
         count *= extent if alone else -(-extent // int(size))
     return count
 

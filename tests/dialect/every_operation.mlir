@@ -57,6 +57,7 @@ builtin.module {
       %parts = pk.fold "pk.row_max" %widened : !pk.tile<64x64xf32> -> !pk.tile<64x8xf32>
       %along = pk.cum_sum %widened : !pk.tile<64x64xf32>
       %again = pk.repeat %parts : !pk.tile<64x8xf32> -> !pk.tile<64x64xf32>
+      %larger = pk.enlarge %parts : !pk.tile<64x8xf32> -> !pk.tile<128x64xf32>
       %clip = pk.clip %x axis 1 to %k fill 0xff800000 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>
       %neg = pk.neg %clip : !pk.tile<64x64xf32>
       %abs = pk.abs %neg : !pk.tile<64x64xf32>

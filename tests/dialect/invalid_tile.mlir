@@ -74,6 +74,12 @@
 
 // -----
 
+// CHECK: invalid `pk.enlarge`: cannot enlarge !pk.tile<3xf32> to !pk.tile<8xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<3xf32>
+%r = pk.enlarge %a : !pk.tile<3xf32> -> !pk.tile<8xf32>
+
+// -----
+
 // CHECK: invalid `pk.cum_sum`: cannot add up the rows of !pk.tile<f32> to !pk.tile<f32>
 %a = pk.full 0.0 : f32 : !pk.tile<f32>
 %r = pk.cum_sum %a : !pk.tile<f32>

@@ -286,6 +286,16 @@ def test_folds_and_repeats(kind):
     assert all(repeat[row, i] == want[row][i % 4] for row in range(3) for i in range(12))
 
 
+def test_enlarged_tiles():
+    """Element (i, j) is element (i // 2, j // 3), and so is its error."""
+    a, op = floats((3, 4)), tile.EnlargeOp(of(f32, (3, 4)), (6, 12))
+    errors = np.arange(12.0).reshape(3, 4) / 1e3
+    made, found = tile_ops.value(op)(a), tile_ops.bounded(op)(Bounded(a.astype(np.float64), errors))
+    assert made.shape == found.error.shape == (6, 12)
+    assert all(made[i, j] == a[i // 2, j // 3] for i in range(6) for j in range(12))
+    assert all(found.error[i, j] == errors[i // 2, j // 3] for i in range(6) for j in range(12))
+
+
 BOUNDED = [
     (op, 2 if issubclass(op, elementwise.Binary) else 1)
     for op, declared in OPERATIONS.items()

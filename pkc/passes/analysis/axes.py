@@ -10,7 +10,7 @@ from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import written_type
 from pkc.dialect.reductions import FoldOp, RowReduction
-from pkc.dialect.tile import AnyMmaOp, BroadcastOp, PositionsOp, RepeatOp, TransposeOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, EnlargeOp, PositionsOp, RepeatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
 
 
@@ -34,7 +34,7 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
         return block_of_axis(op.tile, 1 - axis)
     if isinstance(op, BroadcastOp):
         return block_of_axis(op.tile, op.positions.index(axis)) if axis in op.positions else None
-    if op.regions or isinstance(op, FoldOp | RepeatOp):
+    if op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp):
         return None
     shape = tile_type(tile).shape
     alike = (value for value in op.operands if isinstance(value.type, TileType) and value.type.shape == shape)

@@ -13,6 +13,7 @@ from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
+    EnlargeOp,
     FullOp,
     PositionsOp,
     SplatOp,
@@ -23,7 +24,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import NARROW, TileType, i32
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp)
-_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, TransposeOp))
+_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, EnlargeOp, TransposeOp))
 _POSITIONS = frozenset((AddOp, SubOp, MulOp, NegOp))
 
 

@@ -17,6 +17,7 @@ from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
+    EnlargeOp,
     MmaWaitOp,
     PositionsOp,
     RepeatOp,
@@ -80,7 +81,7 @@ def _behind(tile: SSAValue, axis: int) -> list[tuple[SSAValue, int]]:
         number = op.results.index(tile)
         last = op.body.block.last_op
         return [(op.iter_args[number], axis), *([(last.operands[number], axis)] if last is not None else [])]
-    if isinstance(op, Block) or op.regions or isinstance(op, FoldOp | RepeatOp):
+    if isinstance(op, Block) or op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp):
         return []
     shape = tile_type(tile).shape
     return [(value, axis) for value in op.operands if isinstance(value.type, TileType) and value.type.shape == shape]

@@ -7,9 +7,9 @@ from xdsl.ir import Operation
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
-from pkc.dialect.tile import AnyMmaOp, RepeatOp, TransposeOp
+from pkc.dialect.tile import AnyMmaOp, EnlargeOp, RepeatOp, TransposeOp
 
-WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, TransposeOp)
+WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, EnlargeOp, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""
 
 

@@ -12,7 +12,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
-from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, TransposeOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, EnlargeOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.roles.assign_roles import role_of
 
@@ -104,7 +104,7 @@ def _keep_until_passed_on(found: list[RoleValue]) -> None:
                 role_value.last = max(role_value.last, _within(block, other.made[-1]), key=block.get_operation_index)
 
 
-VIEWS = (TransposeOp, BroadcastOp, ClipOp, CastOp)
+VIEWS = (TransposeOp, BroadcastOp, EnlargeOp, ClipOp, CastOp)
 """Operations whose result may be the operand's memory, seen in another way."""
 
 

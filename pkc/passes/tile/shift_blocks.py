@@ -10,13 +10,13 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type, is_pgl
-from pkc.dialect.attributes import Predicate
 from pkc.dialect.by_table import ByTable, GatherOp, ScatterStoreOp
-from pkc.dialect.coordinates import SHIFTED, BlockOp, DimOp, written_type
-from pkc.dialect.elementwise import AddOp, CompareOp, SelectOp, SubOp
+from pkc.dialect.coordinates import SHIFTED, BlockOp, written_type
+from pkc.dialect.elementwise import AddOp, SubOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.tile import ClipOp, FullOp, PositionsOp, SplatOp, block_type
+from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
 from pkc.dialect.types import BlockType, Dim, Layout
+from pkc.passes.analysis.named_positions import named
 from pkc.passes.analysis.signs import is_not_negative
 from pkc.passes.dce import drop_dead
 from pkc.passes.integers import Integers
@@ -106,41 +106,20 @@ def _why_not(op: ByTable, shifts: Sequence[_Shift | SSAValue | str | None]) -> s
 def _shift(table: SSAValue, dim: Dim) -> _Shift | str | None:
     """The block that a table has the positions of, each some more, if it names nothing past the ends; if it is one that
     goes by a table, why; None of other tables."""
-    clip = table.owner
-    named = clip.tile if isinstance(clip, ClipOp) and clip.constant == -1 and clip.axis.value.data == 0 else table
-    select = named.owner
-    numbers = select.lhs if isinstance(select, SelectOp) and _is_full(select.rhs, -1) else named
-    terms: list[SSAValue | int] = []
-    positions = _positions(numbers, terms)
+    found, terms = named(table, dim), list[SSAValue | int]()
+    positions = _positions(found.numbers, terms)
     if positions is None:
         return None
-    if numbers is table:
+    if found.numbers is table:
         return "`positions(n)` is to be inside of the array, and only a block in arithmetic may go on past the end"
     block = positions.block.owner
-    if not isinstance(select, SelectOp) or not _is_below(select.condition, numbers, dim):
-        return None
-    if not isinstance(clip, ClipOp) or positions.block is not clip.block or not isinstance(block, BlockOp):
+    if not found.below or positions.block is not found.block or not isinstance(block, BlockOp):
         return None
     if block.in_shard or positions.zigzag:
         return "it ends where a shard does"
     if not all(term >= 0 if isinstance(term, int) else is_not_negative(term) for term in terms):
         return "what is added to its positions may be negative"
     return _Shift(block, tuple(terms))
-
-
-def _is_full(tile: SSAValue, number: int) -> bool:
-    return isinstance(tile.owner, FullOp) and tile.owner.constant == number
-
-
-def _is_below(condition: SSAValue, numbers: SSAValue, dim: Dim) -> bool:
-    """Whether a condition holds where numbers are less than a dimension."""
-    op = condition.owner
-    if not isinstance(op, CompareOp) or op.predicate.data is not Predicate.Lt or op.lhs is not numbers:
-        return False
-    if isinstance(dim, int):
-        return _is_full(op.rhs, dim)
-    length = op.rhs.owner.scalar.owner if isinstance(op.rhs.owner, SplatOp) else None
-    return isinstance(length, DimOp) and length.dim.data == dim
 
 
 def _positions(tile: SSAValue, terms: list[SSAValue | int]) -> PositionsOp | None:

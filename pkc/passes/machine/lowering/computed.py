@@ -18,6 +18,7 @@ from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
+    EnlargeOp,
     FullOp,
     PositionsOp,
     RepeatOp,
@@ -29,7 +30,7 @@ from pkc.dialect.types import FLOATS, INTEGERS, f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import exchange, in_pairs, row_results, scans, staging
+from pkc.passes.machine.lowering import exchange, fragments, in_pairs, row_results, scans, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -47,7 +48,7 @@ from pkc.passes.machine.lowering.fragments import (
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.quotients import divided
 from pkc.passes.machine.lowering.spread import along, column, column_number, fragment_of, per_chunk, row_number
-from pkc.targets.layout import NEIGHBOURS
+from pkc.targets.layout import NEIGHBOURS, Fragment
 
 
 def make_lazy(role: WarpRole, op: Operation) -> bool:
@@ -65,6 +66,8 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
         _broadcast(role, op)
     elif isinstance(op, RepeatOp):
         _repeat(role, op)
+    elif isinstance(op, EnlargeOp):
+        _enlarge(role, op)
     elif isinstance(op, ClipOp):
         _clip(role, op)
     elif is_of_positions(op):
@@ -162,11 +165,16 @@ def compute(role: WarpRole, op: Operation) -> bool:
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
         make = of_elements(role, op)
         staged = (role.tiles.get(operand) for operand in op.operands)
-        pairs = any(isinstance(tile, Staged) and has_pairs(tile, fragment_of(role, op.results[0])) for tile in staged)
+        target = fragment_of(role, op.results[0])
+        pairs = any(tile.twins if isinstance(tile, LazyTile) else _has_pairs(tile, target) for tile in staged)
         _compute(role, op.results[0], lambda i: make(role.emit, i), 1 + pairs)
     else:
         return False
     return True
+
+
+def _has_pairs(tile: object, fragment: Fragment) -> bool:
+    return isinstance(tile, Staged) and has_pairs(tile, fragment)
 
 
 def of_elements(role: WarpRole, op: Operation) -> Callable[[Emitter, SSAValue], SSAValue]:
@@ -277,6 +285,14 @@ def _repeat(role: WarpRole, op: RepeatOp) -> None:
         return element(role, source, emit.plus(row, emit.rest(emit.rest(index, many), few)))
 
     _lazy(role, op.result, at)
+
+
+def _enlarge(role: WarpRole, op: EnlargeOp) -> None:
+    """Each thread reads from the stage what its elements are copies of, once for neighbours that are copies of one."""
+    staged = role.tiles[op.tile]
+    if not isinstance(staged, Staged) or staged.transposed or role.chunk is not None:
+        raise CannotLowerError(op, "several copies of elements that are not in a stage")
+    role.tiles[op.result] = fragments.enlarged(role, staged, op)
 
 
 def _fold(role: WarpRole, op: FoldOp) -> None:

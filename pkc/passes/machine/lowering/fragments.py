@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gcd
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pkc.dialect.machine import b32
 from pkc.dialect.scalars import constant_of
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import EnlargeOp, tile_type
 from pkc.dialect.types import TileType, bf16, dtype_bytes, e4m3, e5m2, f16, f32, i8, widened
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import shifting
@@ -46,6 +47,8 @@ class LazyTile:
     exact: Callable[[Emitter, SSAValue], SSAValue] | None = None
     pairs: RegisterTile | None = None
     """Registers with the same elements in pairs of 16 bits, if these are all that is done to them."""
+    twins: bool = False
+    """Whether two neighbours come out of a stage together, if one is asked for behind the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +183,12 @@ def only_use(value: SSAValue, op: Operation) -> bool:
     return True
 
 
-def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
+def _from_stage(
+    role: WarpRole, tile: Staged, fragment: Fragment, source: Callable[[SSAValue], SSAValue] | None = None
+) -> Value:
+    """The elements of a staged tile; with `source`, those of a row come from the row that it gives."""
     if in_chunks(fragment, tile.layout, dtype_bytes(tile.type.element_type)) and not tile.transposed:
-        return _chunks_from_stage(role, tile, fragment)
+        return _chunks_from_stage(role, tile, fragment, source)
     pairs: dict[tuple[Block, SSAValue], SSAValue] = {}
 
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
@@ -191,6 +197,7 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
             if (emit.block, even) not in pairs:
                 at = row(role, fragment, even), column(role, fragment, even)
                 inside = emit.least(at[0], fragment.shape[0] - 1) if fragment.cut else at[0]
+                inside = inside if source is None else source(inside)
                 pairs[emit.block, even] = _load_pair(emit, tile, (inside, at[1]))
             return _of_pair(emit, tile.type.element_type, pairs[emit.block, even], odd)
         rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
@@ -201,11 +208,43 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
             columns = emit.least(columns, fragment.columns - 1)
         if fragment.axes == (0,):
             rows, columns = in_rows(emit, tile.type, rows)
+        rows = rows if source is None else source(rows)
         if tile.transposed:
             rows, columns = columns, rows
         return read_shared(emit, tile, rows, columns)
 
-    return LazyTile(fragment, tile.type.element_type, read)
+    return LazyTile(fragment, tile.type.element_type, read, twins=has_pairs(tile, fragment))
+
+
+def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
+    """A tile whose elements are copies of those in a stage, each read for all neighbours that are copies of it."""
+    emit, fragment, kind, times = role.emit, fragment_of(role, op.result), tile_type(op.result), op.times
+
+    def source(number: SSAValue) -> SSAValue:
+        """The row in the stage of which a row is a copy: of more than two axes, rows go through all but the last."""
+        found, step = emit.const(0), 1
+        for few, many, copies in reversed([*zip(tile.type.shape, kind.shape, times, strict=True)][:-1]):
+            place = emit.part(emit.rest(number, many), copies)
+            found, number = emit.plus(found, emit.times(place, step)), emit.part(number, many)
+            step *= few
+        return found
+
+    if times[-1] == 1:
+        return _from_stage(role, tile, fragment, source)
+    alike = gcd(times[-1], fragment.together if fragment.lanes else 2) if 1 in fragment.axes else 1
+    made = emit.registers(fragment.count // alike, widened(kind.element_type), op.result.name_hint)
+    with emit.loop(0, fragment.count // alike, unroll=True) as number:
+        index = emit.times(number, alike)
+        rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
+        columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
+        if fragment.cut:
+            rows = emit.least(rows, fragment.shape[0] - 1)
+        if fragment.ends_early:
+            columns = emit.least(columns, fragment.columns - 1)
+        if fragment.axes == (0,):
+            rows, columns = in_rows(emit, kind, rows)
+        emit.set(read_shared(emit, tile, source(rows), emit.part(columns, times[-1])), made, number)
+    return LazyTile(fragment, kind.element_type, lambda emit, i: emit.get(made, emit.part(i, alike)))
 
 
 def in_rows(emit: Emitter, kind: TileType, number: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -246,8 +285,10 @@ def _in_pair(index: SSAValue) -> tuple[SSAValue | None, int]:
     return (even if twice else None), int(odd)
 
 
-def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> RegisterTile:
-    """All elements of a thread into registers, 16 bytes at a time."""
+def _chunks_from_stage(
+    role: WarpRole, tile: Staged, fragment: Fragment, source: Callable[[SSAValue], SSAValue] | None = None
+) -> RegisterTile:
+    """All elements of a thread into registers, 16 bytes at a time; with `source`, from the row that it gives."""
     emit, kind = role.emit, tile.type.element_type
     size = dtype_bytes(kind)
     each, words = CHUNK // size, CHUNK // 4
@@ -255,12 +296,12 @@ def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Regi
     load = "load_shared_v4_around" if fragment.columns % each else "load_shared_v4"
     with emit.loop(0, fragment.count // each, unroll=True) as number:
         first = emit.times(number, each)
-        place = emit.plus(tile.address, in_stage(role, fragment, tile.layout, size, first))
+        place = emit.plus(tile.address, in_stage(role, fragment, tile.layout, size, first, source))
         bits = emit.registers(words, b32)
         if tile.shifts is None:
             emit.do(load, bits, place)
         else:
-            inside = row_of_stage(role, fragment, first)
+            inside = row_of_stage(role, fragment, first, source)
             shifting.read(emit, emit.plus(place, shifting.of_row(emit, tile.shifts, inside)), size, bits)
         for i in range(words):
             found = emit.get(bits, i)
@@ -270,19 +311,29 @@ def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Regi
     return target
 
 
-def in_stage(role: WarpRole, fragment: Fragment, layout: SharedLayout, size: int, first: SSAValue) -> SSAValue:
+def in_stage(
+    role: WarpRole,
+    fragment: Fragment,
+    layout: SharedLayout,
+    size: int,
+    first: SSAValue,
+    source: Callable[[SSAValue], SSAValue] | None = None,
+) -> SSAValue:
     """Where in a stage a chunk of 16 bytes is of which a thread has element `first`; of one behind the tile, some."""
     emit = role.emit
-    rows, columns = row_of_stage(role, fragment, first), column(role, fragment, first)
+    rows, columns = row_of_stage(role, fragment, first, source), column(role, fragment, first)
     if fragment.ends_early:
         columns = emit.least(columns, (fragment.columns - 1) // (CHUNK // size) * (CHUNK // size))
     return shared_address(emit, emit.const(0), layout, size, (rows, columns))
 
 
-def row_of_stage(role: WarpRole, fragment: Fragment, first: SSAValue) -> SSAValue:
+def row_of_stage(
+    role: WarpRole, fragment: Fragment, first: SSAValue, source: Callable[[SSAValue], SSAValue] | None = None
+) -> SSAValue:
     """The row, in its stage, of element `first` of a thread; of one behind the tile, the last one."""
     found = row(role, fragment, first) if 0 in fragment.axes else role.emit.const(0)
-    return role.emit.least(found, fragment.shape[0] - 1) if fragment.cut else found
+    found = role.emit.least(found, fragment.shape[0] - 1) if fragment.cut else found
+    return found if source is None else source(found)
 
 
 def in_chunks(fragment: Fragment, layout: SharedLayout, size: int) -> bool:
