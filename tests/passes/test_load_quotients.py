@@ -104,6 +104,17 @@ def test_results_stay(name: str) -> None:
         np.testing.assert_array_equal(first, third)
 
 
+def test_what_makes_a_table_stays_one() -> None:
+    """Codes of 4 bits, two in a byte: threads evaluate the table where they look it up."""
+    text = _kernel(
+        "q: i32[M, 128], book: f32[16]", "Y[m, n] = book[(q[m, n // 2] >> (positions(n) % 2 * 4)) & 15] + 1.0"
+    )
+    remarks = compile_program(parse_text(Source("k.pk", text)), level="roles").remarks
+    (found,) = (remark.reason for remark in remarks if remark.step == LoadQuotients.name)
+    assert found.endswith(": another table is computed of it")
+    check(text, ALIGNED)
+
+
 @pytest.mark.parametrize("sizes", [ALIGNED, UNEVEN], ids=["aligned", "uneven"])
 @pytest.mark.parametrize("name", [name for name in CASES if name != "up to a count"])
 def test_thread_by_thread(name: str, sizes: dict[str, int]) -> None:

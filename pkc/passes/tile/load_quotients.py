@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.arrays import array_type, is_pgl
-from pkc.dialect.by_table import GatherOp
+from pkc.dialect.by_table import GatherOp, tables_of
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp
 from pkc.dialect.elementwise import FloorDivOp
 from pkc.dialect.program import KernelOp
@@ -165,7 +165,22 @@ def _why_not(op: GatherOp, found: list[_Quotient | SSAValue | str | None]) -> st
     axes = [] if op.axes is None else list(op.axes.get_values())
     if op.axes is not None and axes != list(range(len(axes))):
         return "another index goes along its axis"
+    if _makes_table(op.result):
+        return "another table is computed of it"
     return "a matmul reads it where it is loaded" if _is_operand(op.result) else ""
+
+
+def _makes_table(tile: SSAValue) -> bool:
+    """Whether something is found by what is computed of a tile: threads evaluate that where they need it."""
+    seen, todo = set[SSAValue](), [tile]
+    while todo:
+        value = todo.pop()
+        for op in {use.operation for use in value.uses} if value not in seen else ():
+            if value in tables_of(op):
+                return True
+            todo += op.results
+        seen.add(value)
+    return False
 
 
 def _is_operand(tile: SSAValue) -> bool:
