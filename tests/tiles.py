@@ -915,6 +915,19 @@ kernel taps(X: f32[M, N], Y: f32[M, N]):
             total = total + X[m + i, n]
         Y[m, n] = total
 """,
+    "taps_before": """\
+kernel taps_before(X: bf16[B, M, N], w: f32[4, N], Y: f32[B, M, N]):
+    for b, m, n in tasks(B, blocks(M, 8), blocks(N, 64)):
+        total = zeros(f32, m, n)
+        for i in range(4):
+            total = total + X[b, m - 3 + i, n] * w[i, n]
+        Y[b, m, n] = total
+""",
+    "row_before_as_it_is": """\
+kernel row_before_as_it_is(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 8), blocks(N, 64)):
+        Y[m, n] = X[m - 1, n]
+""",
     "row_before": """\
 kernel row_before(X: bf16[M, N], Y: f32[M, N]):
     for n in tasks(blocks(N, 64)):

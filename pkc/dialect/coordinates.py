@@ -151,14 +151,18 @@ class BlockCountOp(_BlockList):
 
 @irdl_op_definition
 class BlockOp(_BlockList):
-    """Block number `index` of a list."""
+    """Block number `index` of a list.
+
+    With `outside` its list may start in front of the dimension: what would lie there is zero where it is loaded.
+    """
 
     name = "pk.block"
     index = operand_def(IndexType())
+    outside = opt_prop_def(UnitAttr)
     result = result_def(BlockType)
     assembly_format = (
-        "`[` $index `]` (`of` $shard^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
-        " `:` type($result)"
+        "`[` $index `]` (`of` $shard^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? (`outside` $outside^)?"
+        " attr-dict `:` type($result)"
     )
 
     def __init__(
@@ -170,12 +174,15 @@ class BlockOp(_BlockList):
         start: SSAValue | None = None,
         stop: SSAValue | None = None,
         sharded: bool = False,
+        outside: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[index, shard, start, stop],
-            properties={"sharded": UnitAttr() if sharded else None},
-            result_types=[block],
-        )
+        properties = {"sharded": UnitAttr() if sharded else None, "outside": UnitAttr() if outside else None}
+        super().__init__(operands=[index, shard, start, stop], properties=properties, result_types=[block])
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.outside is not None and self.start is None:
+            raise VerifyException("a list without a start begins with its dimension")
 
     @property
     def of_all_shards(self) -> bool:

@@ -207,6 +207,8 @@ def _bounds(
             return blocks.shard_bounds(n, machine.ranks, rank)
 
         return of_rank
+    if isinstance(op, coordinates.BlockOp) and op.outside is not None:
+        return lambda operands: (min(operands[0], n), blocks.clamp(n, None, operands[1] if op.stop else None)[1])
     if op.start is not None and op.stop is not None:
         return lambda operands: blocks.clamp(n, operands[0], operands[1])
     if op.start is not None:

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from pkc.dialect import access, by_table, copies, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.by_table import ByTable
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import block_type, tile_type
@@ -71,9 +72,26 @@ def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Call:
             return int(array.value[where])
         return array.load(where if reaching is None else array.locate(op, frame.rank, reaching(indices), rank), shape)
 
+    def load_from_outside(frame: Frame, indices: Indices, rank: int | None) -> Any:
+        tile = load(frame, [_from_zero(index) for index in indices], rank)
+        starts = [index.start for index in indices if isinstance(index, Block)]
+        for axis, start in enumerate(starts):
+            tile = tile if start >= 0 else array.later(tile, axis, -start)
+        return tile
+
+    if any(isinstance(index.owner, BlockOp) and index.owner.outside is not None for index in op.indices):
+        return Call(load_from_outside, op.indices, _at(op))
+
     if isinstance(op, access.LoadOp) and op.local is not None:
         return Call(_local_or(load, op, op.local, machine), op.indices, _at(op))
     return Call(load, op.indices, _at(op))
+
+
+def _from_zero(index: Block | int) -> Block | int:
+    """What a block has from the beginning of its dimension on."""
+    if isinstance(index, int) or index.start >= 0:
+        return index
+    return Block(0, max(0, index.length + index.start))
 
 
 def _reaching(op: access.ReadOp | access.LoadOp, array: Array) -> Callable[[Indices], Indices] | None:

@@ -230,6 +230,12 @@ class Array:
         """The elements there, zero up to the shape of the tile."""
         return padded(self.value[where], shape, copy=not self.frozen)
 
+    def later(self, tile: Any, axis: int, count: int) -> Any:
+        """A tile whose elements come some places later along an axis, behind zeros; the last ones are left out."""
+        made, before = np.zeros_like(tile), (slice(None),) * axis
+        made[(*before, slice(count, None))] = tile[(*before, slice(0, max(0, tile.shape[axis] - count)))]
+        return made
+
     def empty(self, shape: tuple[int, ...]) -> Any:
         """A tile of zeros, to be filled by `put`."""
         return np.zeros(shape, self.dtype)

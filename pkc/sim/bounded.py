@@ -36,6 +36,10 @@ class BoundedArray(Array):
         error = None if self.error is None else padded(self.error[where], shape, copy=True)
         return Bounded(super().load(where, shape), _unless_zero(error), self.ordinary)
 
+    def later(self, tile: Bounded, axis: int, count: int) -> Bounded:
+        error = None if tile.error is None else super().later(tile.error, axis, count)
+        return Bounded(super().later(tile.value, axis, count), error, tile.ordinary)
+
     def empty(self, shape: tuple[int, ...]) -> Bounded:
         error = None if self.error is None else np.zeros(shape)
         return Bounded(super().empty(shape), error, self.ordinary)

@@ -159,6 +159,9 @@ class TermArray(Array):
     def load(self, where: Where, shape: tuple[int, ...]) -> Term:
         return Term(hash((shape, *np.atleast_1d(self.value[where]).ravel().tolist())))
 
+    def later(self, tile: Term, axis: int, count: int) -> Term:
+        return Term(hash((tile.key, axis, count)))
+
     def empty(self, shape: tuple[int, ...]) -> Term:
         return Term(0)
 

@@ -65,6 +65,8 @@ OFTEN = {
     "from_i8",
     "right_i8",
     "taps",
+    "taps_before",
+    "row_before_as_it_is",
     "row_before",
     "first_row",
 }

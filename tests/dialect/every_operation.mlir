@@ -15,6 +15,7 @@ builtin.module {
       %n = pk.block[%j] : !pk.block<N by 64>
       %k = pk.block[%zero] of %peer sharded : !pk.block<K by 64>
       %p = pk.block[%i] from %zero to %count : !pk.block<M by 64>
+      %before = pk.block[%i] from %zero to %count outside : !pk.block<M by 64>
       %turned = pk.rotate %i by %one of %nm
       %mixed = pk.interleave %i <K by 64> from %peer
       %first = pk.block_position %m : !pk.block<M by 64>

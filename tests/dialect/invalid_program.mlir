@@ -96,6 +96,13 @@ pk.kernel @k() {
 
 // -----
 
+// Outside of a dimension without a start.
+// CHECK: invalid `pk.block`: a list without a start begins with its dimension
+%r = pk.rank
+%b = pk.block[%r] to %r outside : !pk.block<M by 64>
+
+// -----
+
 // A sharded dimension with bounds.
 // CHECK: invalid `pk.block`: a sharded dimension takes no explicit bounds
 %r = pk.rank

@@ -103,9 +103,11 @@ pk.kernel @signs(%X: !pk.private<[L, 64], f32> {pk.name = "X"}, %Y: !pk.private<
 
 // -----
 
-// What may be negative, and tables that go on past the end of the array, stay.
+// Rows in front of the array are none: their block begins outside of it.
 // CHECK-LABEL: pk.kernel @before
-// CHECK: pk.gather
+// CHECK:       %[[OUTSIDE:.*]] = pk.block[%j] from %[[BY:.*]] to %{{.*}} outside {shifted = !pk.block<M by 16>} : !pk.block<M by 16>
+// CHECK:       pk.load %X[%[[OUTSIDE]], %d :
+// CHECK-NOT:   pk.gather
 pk.kernel @before(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %rows = pk.block_count <M by 16>
   %zero = arith.constant 0 : index
@@ -122,5 +124,29 @@ pk.kernel @before(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private
     %table = pk.clip %t axis 0 to %m fill -1 : i32 : !pk.tile<16xi32>, !pk.block<M by 16> -> !pk.tile<16xi32>
     %x = pk.gather %X rows %table[%d : !pk.block<64 by 64>] : !pk.private<[M, 64], f32>, !pk.tile<16xi32> -> !pk.tile<16x64xf32>
     pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+  }
+}
+
+// -----
+
+// Columns in front of a row are other rows' elements, and tables that go on past the end of the array stay.
+// CHECK-LABEL: pk.kernel @columns
+// CHECK: pk.gather
+pk.kernel @columns(%X: !pk.private<[64, M], f32> {pk.name = "X"}, %Y: !pk.private<[64, M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %rows = pk.block_count <M by 16>
+  %zero = arith.constant 0 : index
+  pk.tasks (%j) in (%rows) {
+    %m = pk.block[%j] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %p = pk.positions %m : !pk.block<M by 16> -> !pk.tile<16xi32>
+    %bys = pk.full -1 : i32 : !pk.tile<16xi32>
+    %q = pk.add %p, %bys : !pk.tile<16xi32>
+    %length = pk.dim "M"
+    %lengths = pk.splat %length : index -> !pk.tile<16xi32>
+    %inside = pk.compare lt, %q, %lengths : !pk.tile<16xi32> -> !pk.tile<16xi1>
+    %t = pk.select %inside, %q, %bys : !pk.tile<16xi1>, !pk.tile<16xi32>
+    %table = pk.clip %t axis 0 to %m fill -1 : i32 : !pk.tile<16xi32>, !pk.block<M by 16> -> !pk.tile<16xi32>
+    %x = pk.gather %X rows %table dim 1 axes [0, 1][%d : !pk.block<64 by 64>] : !pk.private<[64, M], f32>, !pk.tile<16xi32> -> !pk.tile<64x16xf32>
+    pk.store %x, %Y[%d, %m : !pk.block<64 by 64>, !pk.block<M by 16>] : !pk.tile<64x16xf32>, !pk.private<[64, M], f32>
   }
 }

@@ -121,14 +121,14 @@ kernel k(X: f32[M, N], S: bf16[N].replicate()):
     "pk-shift-blocks": [
         (
             """
-kernel k(X: bf16[M, 64], Y: bf16[M, 64]):
-    for m in tasks(blocks(M, 16)):
-        Y[m, :] = X[m - 1, :]
+kernel k(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = X[m, n - 1]
 """,
             "",
             3,
-            "pk.gather: a shifted block goes by a table, not as other blocks do: "
-            "what is added to its positions may be negative",
+            "pk.gather: a shifted block goes by a table, not as other blocks do: what is added to its positions may be"
+            " negative, and it goes along rows, which begin with the array",
         ),
         (
             """

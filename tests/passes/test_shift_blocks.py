@@ -88,6 +88,33 @@ def test_rows(rows: int) -> None:
     _compare(found["S"], x[1 : rows + 1].sum(1), 1e-4)
 
 
+BEFORE = """
+kernel before(X: f32[M, 64], A: f32[2, L, 64], Y: f32[M, 64], Z: f32[M, 64], T: f32[M, 64]):
+    for m in tasks(blocks(M, 16)):
+        total = zeros(f32, m, 64)
+        for i in range(3):
+            total = total + X[m - 20 + 5 * i, :]
+        Y[m, :] = total
+        Z[m, :] = A[1, m - 1, :] * 2.0
+        T[m, :] = X[m - 1 + (M // 2 - M), :] + 1.0
+"""
+
+
+@pytest.mark.parametrize(("rows", "length"), [(1, 1), (37, 37), (64, 70), (64, 50), (18, 3)])
+def test_rows_in_front_of_the_array(rows: int, length: int) -> None:
+    inputs, found = _found(BEFORE, {"M": rows, "L": length}, "pk.load")
+    x = np.zeros((rows + 20, 64))
+    x[20:] = inputs["X"].reshape(rows, 64)
+    _compare(found["Y"], x[:rows] + x[5 : rows + 5] + x[10 : rows + 10], 1e-5)
+    a = np.zeros((rows + length, 64))
+    a[1 : length + 1] = inputs["A"].reshape(2, length, 64)[1]
+    _compare(found["Z"], 2 * a[:rows], 0)
+    later = rows - rows // 2 + 1
+    t = np.zeros((rows + later, 64))
+    t[later:] = inputs["X"].reshape(rows, 64)
+    _compare(found["T"], t[:rows] + 1, 1e-6)
+
+
 @pytest.mark.parametrize("length", [120, 100, 60])
 def test_stores(length: int) -> None:
     inputs, found = _found(STORED, {"M": 35, "N": 70, "K": 50, "L": length}, "pk.store")

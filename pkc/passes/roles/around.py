@@ -107,7 +107,8 @@ def _fits_around(op: LoadOp) -> bool:
     here = isinstance(op.array.type, PrivateType) and op.local is None and cluster_of(op) == 1
     blocks = [index for index in op.indices if isinstance(index.type, BlockType)]
     whole = all(axis in never_read_axes(op) or surely_whole(block) for axis, block in enumerate(blocks))
-    return here and whole and len(list(op.result.uses)) == 1
+    inside = all(not isinstance(block.owner, BlockOp) or block.owner.outside is None for block in blocks)
+    return here and whole and inside and len(list(op.result.uses)) == 1
 
 
 def _goes_through_rows(tile: SSAValue) -> bool:

@@ -15,7 +15,7 @@ from pkc.dialect.coordinates import SHIFTED, BlockOp, written_type
 from pkc.dialect.elementwise import AddOp, SubOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
-from pkc.dialect.types import BlockType, Dim, Layout
+from pkc.dialect.types import BlockType, Dim, Layout, PrivateType
 from pkc.passes.analysis.named_positions import named
 from pkc.passes.analysis.signs import is_not_negative
 from pkc.passes.dce import drop_dead
@@ -29,8 +29,10 @@ class ShiftBlocks(KernelPass):
     """Read and write at `A[m, k + s]` as at a block: what the positions of a block, each `s` more, name lies side by
     side. So it moves as other tiles do, and not row by row or element by element.
 
-    `s` is a sum of constants, sizes and other integers, of which none is negative for all that is known, and the table
-    names nothing past the end of the array or of the block, as the frontend writes it.
+    `s` is a sum of constants, sizes and other integers, and the table names nothing past the end of the array or of the
+    block, as the frontend writes it. Where one of these may be negative, for all that is known, the block may begin in
+    front of the array (`outside`), where nothing is: rows of an array in memory of this rank are read so, which TMA
+    fills with zeros, and threads leave out.
 
     Before:
 
@@ -61,7 +63,15 @@ class _Shift:
     """Positions of a block, and the numbers that are added to each."""
 
     block: BlockOp
-    terms: tuple[SSAValue | int, ...]
+    terms: tuple[tuple[int, SSAValue | int], ...]
+    """Each with 1, or with -1 if it is taken away."""
+
+    @property
+    def outside(self) -> bool:
+        """Whether it may begin at a negative position, for all that is known."""
+        known = sum(sign * term for sign, term in self.terms if isinstance(term, int))
+        others = [sign > 0 and is_not_negative(term) for sign, term in self.terms if not isinstance(term, int)]
+        return known < 0 or not all(others)
 
 
 def _replace(op: ByTable) -> bool:
@@ -99,14 +109,29 @@ def _why_not(op: ByTable, shifts: Sequence[_Shift | SSAValue | str | None]) -> s
         return "another index is a table"
     if reason := next((shift for shift in shifts if isinstance(shift, str)), ""):
         return reason
+    if any(isinstance(shift, _Shift) and shift.outside for shift in shifts) and (reason := _only_inside(op, shifts)):
+        return f"what is added to its positions may be negative, and {reason}"
     axes = [] if op.axes is None else list(op.axes.get_values())
     return "" if axes == list(range(len(axes))) else "another index goes along its axis"
+
+
+def _only_inside(op: GatherOp | ScatterStoreOp, shifts: Sequence[_Shift | SSAValue | str | None]) -> str:
+    """Why the blocks of an access are not to begin in front of an array; empty if they may."""
+    if not isinstance(op, GatherOp):
+        return "nothing is stored there"
+    if not isinstance(op.array.type, PrivateType):
+        return "other ranks have copies of it, or shards"
+    last = shifts[-1]
+    if isinstance(last, _Shift) and last.outside:
+        return "it goes along rows, which begin with the array"
+    few = any(isinstance(one, _Shift) and block_type(one.block.result).extent == 1 for one in shifts)
+    return "each block is one row" if few or not isinstance(op.places[-1].type, BlockType) else ""
 
 
 def _shift(table: SSAValue, dim: Dim) -> _Shift | str | None:
     """The block that a table has the positions of, each some more, if it names nothing past the ends; if it is one that
     goes by a table, why; None of other tables."""
-    found, terms = named(table, dim), list[SSAValue | int]()
+    found, terms = named(table, dim), list[tuple[int, SSAValue | int]]()
     positions = _positions(found.numbers, terms)
     if positions is None:
         return None
@@ -117,14 +142,11 @@ def _shift(table: SSAValue, dim: Dim) -> _Shift | str | None:
         return None
     if block.in_shard or positions.zigzag:
         return "it ends where a shard does"
-    if not all(term >= 0 if isinstance(term, int) else is_not_negative(term) for term in terms):
-        return "what is added to its positions may be negative"
     return _Shift(block, tuple(terms))
 
 
-def _positions(tile: SSAValue, terms: list[SSAValue | int]) -> PositionsOp | None:
-    """The positions of a block to which `terms` are added in a tile. Whether they are taken away instead is not told
-    apart from a negative number."""
+def _positions(tile: SSAValue, terms: list[tuple[int, SSAValue | int]]) -> PositionsOp | None:
+    """The positions of a block to which `terms` are added in a tile, each with its sign."""
     op = tile.owner
     if isinstance(op, PositionsOp):
         return op
@@ -134,12 +156,11 @@ def _positions(tile: SSAValue, terms: list[SSAValue | int]) -> PositionsOp | Non
     by = op.lhs if found is None else op.rhs
     if found is None and isinstance(op, AddOp):
         found = _positions(op.rhs, terms)
-    if isinstance(op, SubOp):
-        terms.append(-1)
-    elif isinstance(by.owner, FullOp):
-        terms.append(int(by.owner.constant))
+    sign = -1 if isinstance(op, SubOp) else 1
+    if isinstance(by.owner, FullOp):
+        terms.append((1, sign * int(by.owner.constant)))
     elif isinstance(by.owner, SplatOp) and isinstance(by.owner.scalar.type, IndexType):
-        terms.append(by.owner.scalar)
+        terms.append((sign, by.owner.scalar))
     else:
         return None
     return found
@@ -149,7 +170,7 @@ def _block(shift: _Shift, dim: Dim, op: Operation) -> SSAValue:
     """The shifted block, which ends where the block does, or the dimension: behind the block, or in front of `op` if it
     depends on more than sizes."""
     block, known = shift.block, block_type(shift.block.result)
-    anchor = block.next_op if can_copy([term for term in shift.terms if not isinstance(term, int)], []) else op
+    anchor = block.next_op if can_copy([term for _, term in shift.terms if not isinstance(term, int)], []) else op
     assert anchor is not None
     numbers = Integers(anchor)
 
@@ -158,12 +179,13 @@ def _block(shift: _Shift, dim: Dim, op: Operation) -> SSAValue:
             return numbers.number(term)
         return term if anchor is op else numbers.copied(term, {})
 
-    by = number(shift.terms[0]) if shift.terms else numbers.number(0)
-    for term in shift.terms[1:]:
-        by = numbers.plus(by, number(term))
+    (sign, first), *others = shift.terms or ((1, 0),)
+    by = number(first) if sign > 0 else numbers.minus(numbers.number(0), number(first))
+    for sign, term in others:
+        by = (numbers.plus if sign > 0 else numbers.minus)(by, number(term))
     start = by if block.start is None else numbers.plus(block.start, by)
     stop = numbers.length(known.of) if block.stop is None else block.stop
     end = numbers.least(numbers.plus(stop, by), numbers.length(dim))
-    made = BlockOp(block.index, BlockType(dim, known.extent), start=start, stop=end)
+    made = BlockOp(block.index, BlockType(dim, known.extent), start=start, stop=end, outside=shift.outside)
     made.attributes[SHIFTED] = written_type(block.result) or known
     return numbers.made(made)

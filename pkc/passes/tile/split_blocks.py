@@ -91,7 +91,7 @@ class _Rows:
     """What a row has of a tile."""
 
     def __post_init__(self) -> None:
-        if self.kind.extent > 1 and isinstance(self.kind.of, str):
+        if self.kind.extent > 1 and isinstance(self.kind.of, str) and self.of.outside is None:
             self._find_axes()
 
     @property

@@ -17,7 +17,8 @@ class Placed:
     """A block, or a single position: it begins at `local` within shard `shard`, or, where `shard` is None,
     within the whole dimension.
 
-    `stop` is where the list of blocks ends, if that is not the end of the dimension.
+    `stop` is where the list of blocks ends, if that is not the end of the dimension. What is `outside` may begin in
+    front of it.
     """
 
     dim: Dim
@@ -25,6 +26,7 @@ class Placed:
     local: SSAValue
     shard: SSAValue | None = None
     stop: SSAValue | None = None
+    outside: bool = False
 
 
 class Dimensions:
@@ -91,6 +93,9 @@ class Dimensions:
             return Placed(block.of, block.extent, local, emit.over(index, each))
         start, stop = self._bound(block.of, op.start, known), self._bound(block.of, op.stop, known)
         inside = emit.times(index, block.extent)
+        if op.outside is not None and op.start is not None:
+            begin = emit.plus(emit.least(known[op.start], self.extent(block.of)), inside)
+            return Placed(block.of, block.extent, begin, stop=stop, outside=True)
         return Placed(block.of, block.extent, inside if start is None else emit.plus(start, inside), stop=stop)
 
     def _bound(self, dim: Dim, bound: SSAValue | None, known: dict[SSAValue, SSAValue]) -> SSAValue | None:

@@ -85,6 +85,8 @@ class Element:
                 coordinate = emit.plus(coordinate, inside[position])
                 fits = emit.compare("slt", inside[position], self._valid[position])
                 exists = fits if exists is None else emit.both(exists, fits)
+                if self._places[position].outside:
+                    exists = emit.both(exists, emit.compare("sge", coordinate, 0))
             if self._straddles and position == self._shard:
                 length = self._extents[position]
                 base = emit.on_rank(base, emit.over(coordinate, length))
