@@ -36,6 +36,9 @@ DERIVED = "derived"
 WRITTEN = "written"
 """On a kernel: an author wrote its roles. Its signals count from zero in each launch, and are reset at the end."""
 
+DETERMINISTIC = "deterministic"
+"""The key of the schedule that is false where contributions to sums are added as they come."""
+
 UNORDERED = "unordered"
 """On a sum into rows that a table names: why pkc cannot add it up in a fixed order."""
 
@@ -161,7 +164,7 @@ class KernelOp(Walked, IRDLOperation):
     @property
     def in_any_order(self) -> bool:
         """Whether the schedule lets contributions to sums be added where the array lives, as they come."""
-        return str(self.schedule.get("deterministic", "true")) == "false"
+        return str(self.schedule.get(DETERMINISTIC, "true")) == "false"
 
     def argument_name(self, arg: BlockArgument) -> str:
         name = self.arg_attrs.data[arg.index].data[NAME]

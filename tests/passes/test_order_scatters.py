@@ -256,6 +256,43 @@ def test_what_has_no_order_says_why(reason: str) -> None:
     assert any(f"into rows picked by a table: {reason}" in text for text in refused)
 
 
+COUNTED = """
+kernel k(ids: i32[T], w: {kind}[T], count: {kind}[E].replicate(){more}, E: const = 40):
+    for t in tasks(blocks(T, 32)):
+        count[ids[t]] += w[t]{also}
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_single_integers_are_added_where_they_live(ranks: int) -> None:
+    """They have one sum, in any order: memory has no slots."""
+    program = parse_text(Source("k.pk", COUNTED.format(kind="i32", more="", also="").lstrip()))
+    rng, roles = np.random.default_rng(5), compile_program(program, level="roles")
+    assert "count.slots" not in roles.kernel.arguments
+    inputs = {"ids": rng.integers(-1, 40, (ranks, 100)).astype(np.int32)}
+    inputs["w"] = rng.integers(-(2**31), 2**31, (ranks, 100)).astype(np.int32)
+    expected = np.zeros(40, np.int64)
+    for row, number in zip(inputs["ids"].flat, inputs["w"].flat, strict=True):
+        expected[row] += number if row >= 0 else 0
+    for seed in range(3):
+        found = simulate(roles.module, ranks=ranks, dims={"T": 100}, inputs=inputs, seed=seed)["count"]
+        np.testing.assert_array_equal(found, (expected + 2**31) % 2**32 - 2**31)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "also", "schedule"),
+    [
+        ("f32", "", "", {}),
+        ("i32", "", "", {"deterministic": "true"}),
+        ("i32", ", O: f32[E].replicate()", "\n        O[ids[t]] += cast(w[t], f32)", {}),
+    ],
+    ids=["floats", "said", "beside floats"],
+)
+def test_other_sums_keep_their_order(kind: str, more: str, also: str, schedule: dict[str, str]) -> None:
+    program = parse_text(Source("k.pk", COUNTED.format(kind=kind, more=more, also=also).lstrip()))
+    assert "count.slots" in compile_program(program, schedule=schedule, level="roles").kernel.arguments
+
+
 def test_a_row_that_the_array_does_not_have() -> None:
     program = parse_text(Source("k.pk", COMBINE.format(kind="f32", layout="shard(0)").lstrip()).remember())
     rows, count = tables("drawn", 2)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import MaxSIOp
-from xdsl.dialects.builtin import IndexType, LocationAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, LocationAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import LoadOp, ReadOp, StoreOp
+from pkc.dialect.access import AccumulateOp, AddToArrayOp, LoadOp, ReadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.by_table import ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RankOp, RingPeerOp
 from pkc.dialect.elementwise import CompareOp, SelectOp
 from pkc.dialect.inverse import BOUNDS, InvertOp, SumRowsOp
-from pkc.dialect.program import UNORDERED, KernelOp, TasksOp
+from pkc.dialect.program import DETERMINISTIC, UNORDERED, KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
 from pkc.dialect.types import (
@@ -28,6 +28,7 @@ from pkc.dialect.types import (
     PrivateType,
     TileType,
     dtype_name,
+    i1,
     i32,
 )
 from pkc.passes.build import add_parameter, append, before, constant, mark_fresh
@@ -51,6 +52,9 @@ class OrderScatters(KernelPass):
     cannot overlap. Numbers that memory bounds are positions of the table, which has entries for all of these. Rows that
     one element names, and beside tables those of blocks, have tables, too. Of several statements the entries of the
     first one come first on each rank.
+
+    Integers have the same sum in any order. Where a kernel's sums are all of single i32, as in a histogram, they are
+    added where they live, as with `deterministic=False`, and no memory is needed; unless the schedule says otherwise.
 
     What is left, in no order and with `deterministic=False` alone, gets the reason (`unordered`) and a remark.
 
@@ -79,6 +83,9 @@ class OrderScatters(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if kernel.in_any_order:
             return
+        if _needs_no_order(kernel):
+            kernel.attributes["schedule"] = DictionaryAttr({**kernel.schedule, DETERMINISTIC: IntegerAttr(0, i1)})
+            return
         if not kernel.roles:
             name_rows(kernel)
         added: dict[SSAValue, list[ScatterAccumulateOp]] = {}
@@ -101,6 +108,14 @@ class OrderScatters(KernelPass):
                 missed(self.name, op, f"rows go {how}: `deterministic=False` adds them where they live, in no order")
             mark_fresh(kernel, array)
             _Ordered(kernel, ops, found, name).run()
+
+
+def _needs_no_order(kernel: KernelOp) -> bool:
+    """Whether a kernel's sums are all of single integers that tables name, and the schedule leaves their order open."""
+    added = [op for op in kernel.walk() if isinstance(op, AccumulateOp | AddToArrayOp | ScatterAccumulateOp)]
+    kinds = [array_type(op.array) for op in added if isinstance(op, ScatterAccumulateOp)]
+    single = all(kind.rank == 1 and kind.element_type == i32 for kind in kinds)
+    return single and 0 < len(kinds) == len(added) and DETERMINISTIC not in kernel.schedule
 
 
 def _slots(op: ScatterAccumulateOp, entries: Entries) -> str:
