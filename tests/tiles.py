@@ -923,6 +923,22 @@ kernel taps_before(X: bf16[B, M, N], w: f32[4, N], Y: f32[B, M, N]):
             total = total + X[b, m - 3 + i, n] * w[i, n]
         Y[b, m, n] = total
 """,
+    "sums_of_columns": """\
+kernel sums_of_columns(X: bf16[M, N], Y: f32[N]):
+    for n in tasks(blocks(N, 256)):
+        total = zeros(f32, n)
+        for m in blocks(M, 16):
+            total += rowsum(cast(X[m, n], f32).T)
+        Y[n] = total
+""",
+    "greatest_of_columns": """\
+kernel greatest_of_columns(X: f32[M, N], Y: f32[N]):
+    for n in tasks(blocks(N, 64)):
+        top = full(f32, -inf, n)
+        for m in blocks(M, 16):
+            top = max(top, rowmax(abs(X[m, n]).T))
+        Y[n] = top
+""",
     "row_before_as_it_is": """\
 kernel row_before_as_it_is(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 8), blocks(N, 64)):

@@ -66,6 +66,8 @@ OFTEN = {
     "right_i8",
     "taps",
     "taps_before",
+    "sums_of_columns",
+    "greatest_of_columns",
     "row_before_as_it_is",
     "row_before",
     "first_row",

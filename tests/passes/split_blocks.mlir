@@ -89,3 +89,24 @@ pk.kernel @short(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Z: !pk.private<
     pk.store %c, %W[%i, %d : index, !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[K, 64], f32>
   }
 }
+
+// -----
+
+// Short rows of which nothing but sums of columns is made come as a block.
+// CHECK-LABEL: pk.kernel @short
+// CHECK-NOT: scf.for
+// CHECK: pk.row_sum %{{.*}} : !pk.tile<512x4xf32> -> !pk.tile<512xf32>
+// CHECK-NOT: remark
+pk.kernel @short(%X: !pk.private<[M, 512], f32> {pk.name = "X"}, %W: !pk.private<[K, 512], f32> {pk.name = "W"}) {
+  %rows = pk.block_count <M by 4>
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] : !pk.block<M by 4>
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<512 by 512>
+    %x = pk.load %X[%m, %d : !pk.block<M by 4>, !pk.block<512 by 512>] : !pk.private<[M, 512], f32> -> !pk.tile<4x512xf32>
+    %t = pk.transpose %x : !pk.tile<4x512xf32> -> !pk.tile<512x4xf32>
+    %u = pk.clip %t axis 1 to %m fill 0.0 : f32 : !pk.tile<512x4xf32>, !pk.block<M by 4> -> !pk.tile<512x4xf32>
+    %c = pk.row_sum %u : !pk.tile<512x4xf32> -> !pk.tile<512xf32>
+    pk.store %c, %W[%i, %d : index, !pk.block<512 by 512>] : !pk.tile<512xf32>, !pk.private<[K, 512], f32>
+  }
+}

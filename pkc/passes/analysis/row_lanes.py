@@ -12,7 +12,7 @@ from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.clusters import cluster_of, in_cta
 from pkc.passes.analysis.pointwise import is_spread
@@ -48,7 +48,8 @@ def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: 
 
 def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> Lanes:
     """The lanes of each row of the tiles of `tasks`: as many as read a line of shared memory, 16 bytes each, or a warp
-    where they read less; fewer if no row has as many elements, and more if threads were left over."""
+    where they read less; fewer if no row has as many elements, and more if threads were left over. Of tiles that are
+    read transposed neighbours in memory are those of other rows, so that one lane has a row, if there are as many."""
     rows, lengths, folds, part = 1, {2}, set[int](), in_cta(tasks)
     for inner in tasks.walk():
         if isinstance(inner, FoldOp):
@@ -63,12 +64,23 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     columns, divisible = max(lengths), all(length % NEIGHBOURS == 0 for length in lengths - {0, 2})
     # Where all threads get some. Parts of rows that are folded divide them.
     together = NEIGHBOURS if (divisible if folds else rows * columns >= NEIGHBOURS * threads) else 2
+    if not folds and _is_read_across(tasks):
+        return shared_by(rows, columns, together, threads, 1, line=1)
     return shared_by(rows, gcd(*folds) if folds else columns, together, threads, warp)
 
 
-def shared_by(rows: int, columns: int, together: int, threads: int, warp: int) -> Lanes:
+def _is_read_across(tasks: Operation) -> bool:
+    """Whether all tiles of several axes that come to some tasks are read transposed, and none leaves them."""
+    if any(tile_type(tile).rank > 1 for op in tasks.walk() if isinstance(op, CommitOp) for tile in op.tiles):
+        return False
+    consumed = [value for op in tasks.walk() if isinstance(op, ConsumeOp) for value in op.results]
+    uses = [use.operation for value in consumed if tile_type(value).rank > 1 for use in value.uses]
+    return bool(uses) and all(isinstance(op, TransposeOp) for op in uses)
+
+
+def shared_by(rows: int, columns: int, together: int, threads: int, warp: int, line: int = _LINE) -> Lanes:
     """The lanes of each of so many rows of a tile, of which each thread has so many neighbours `together`."""
-    lanes, few = 1, _LINE if together == NEIGHBOURS else warp
+    lanes, few = 1, line if together == NEIGHBOURS else warp
     while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < few or threads // lanes > rows):
         lanes *= 2
     return Lanes(lanes, together)

@@ -30,10 +30,16 @@ _BY_ROW = (*_ALIKE, ClipOp, BroadcastOp, TransposeOp, FullOp, SplatOp, Positions
 _LEAST = 256
 """The fewest elements of a row that goes through by itself: two for each thread of a warpgroup."""
 
+_ALONE = 1024
+"""The fewest elements of a row of which nothing but reductions of columns is made: 16 bytes of 16-bit elements for each
+thread of a warpgroup. Shorter ones come as a block, which each thread reads along its columns: a row takes as long to
+wait for as a block."""
+
 
 class SplitBlocks(KernelPass):
     """Let a block of long rows go through row by row, where a tile is reduced along its columns, as for the gradient of
-    a norm's weights: a loop over the positions of the block carries what they are reduced to.
+    a norm's weights: a loop over the positions of the block carries what they are reduced to. Where nothing else is
+    made of the rows, only long ones do: threads read others along columns.
 
     All threads of a CTA share a row, so each has the same columns of all rows, and nothing goes from one thread to
     another for a reduction of columns. The rest of a block, such as what is stored for each row, comes in the loop too.
@@ -151,7 +157,14 @@ class _Rows:
     def are_long(self) -> bool:
         """Whether the block is reduced along columns of long rows."""
         sizes = (prod(tile_type(op.tile).shape[:-1]) for op in self.sums if tile_type(op.tile).rank > 1)
-        return max(sizes, default=0) >= _LEAST
+        return max(sizes, default=0) >= (_ALONE if self._are_only_loaded() else _LEAST)
+
+    def _are_only_loaded(self) -> bool:
+        """Whether nothing but the reductions of columns is made of what is loaded, transposed."""
+        loads = [op for op in self.inside if isinstance(op, LoadOp) and tile_type(op.result).rank > 1]
+        users = [use.operation for op in loads for use in op.result.uses]
+        others = [op for op in self.inside if isinstance(op, StoreOp | RowReduction) and op not in self.sums]
+        return bool(users) and not others and all(isinstance(op, TransposeOp) for op in users)
 
     # Whether it can be done
 
