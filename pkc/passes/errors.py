@@ -40,6 +40,13 @@ class SumReadInPhase(Diagnostic):
     array: str
 
 
+PICKED = "; or pick it out of the tile that is loaded: `rowsum(where(positions(N) == i, x, 0.0))`"
+"""For an element of what a task reads as a whole before it writes it."""
+
+COLLECTED = "; or collect it in a tile, `t = where(positions(N) == i, x, t)`, which is stored once, behind the loop"
+"""For what a task has written itself."""
+
+
 class ReadAndWritten(Diagnostic):
     """A `tasks` reads an array that it also writes, at a place that may be another task's."""
 

@@ -17,6 +17,7 @@ from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp, TasksOp, pac
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.apart import are_apart
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, sources
 from pkc.passes.build import phase_of, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
@@ -81,6 +82,8 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
         for use in read.array.uses:
             store = use.operation
             if not isinstance(store, Store) or not role_op.is_ancestor(store) or _follows(kernel, store, read):
+                continue
+            if are_apart(read, store):
                 continue
             if phase_of(store) != phase_of(read) or _apart(store, read) or _joined(kernel, store, read):
                 continue

@@ -36,6 +36,7 @@ from pkc.dialect.tile import SplatOp
 from pkc.dialect.types import Layout
 from pkc.location import NOWHERE, Span, span_of
 from pkc.passes import errors
+from pkc.passes.analysis.apart import are_apart
 from pkc.passes.analysis.dependence import (
     differs_by_rank,
     enclosing_tasks,
@@ -140,24 +141,55 @@ def _phase(kernel: KernelOp, tasks: TasksOp, places: _Places) -> Iterator[Diagno
         if store.array in sums:
             also = (Label(_span(sums[store.array]), "summed here"),)
             yield errors.StoredAndSummed(_span(store), _name(kernel, store.array), also=also)
-    writes = _first_at_two_places(tasks, places)
+    writes = _first_at_places(tasks, places)
     for read in _all(tasks, *READING):
         if read.array in sums:
             also = (Label(_span(sums[read.array]), "summed here"),)
             yield errors.SumReadInPhase(_span(read), _name(kernel, read.array), also=also)
             continue
         at = places.of(read)
-        # A task surely reads only what it writes itself if all writes are at the place of the read.
-        clash = next((op for op, place in writes.get(read.array, ()) if at is None or place != at), None)
+        # A task surely reads only what it writes itself if all writes are at the place of the read, or never there.
+        found = (op for op, place in writes.get(read.array, ()) if at is None or place != at)
+        clash = next((op for op in found if not are_apart(read, op)), None)
         if clash is not None:
             also = (Label(_span(clash), "written here"),)
-            name = _name(kernel, read.array)
-            hint = f"; a statement `all_reduce({name}[...])` sums all copies in place" if _is_sum(read) else ""
-            yield errors.ReadAndWritten(_span(read), name, hint, also=also)
+            yield errors.ReadAndWritten(_span(read), _name(kernel, read.array), _hint(kernel, read, clash), also=also)
 
 
-def _is_sum(read: Operation) -> bool:
-    return isinstance(read, ReduceOp) and read.by is None
+def _hint(kernel: KernelOp, read: Operation, write: Operation) -> str:
+    """What else can be done than to write elsewhere, or to read later."""
+    if isinstance(read, ReduceOp):
+        return f"; a statement `all_reduce({_name(kernel, read.array)}[...])` sums all copies in place" * _is_sum(read)
+    if not _is_of_task(read, write):
+        return ""
+    return errors.PICKED if _stands_before(read, write) else errors.COLLECTED
+
+
+def _is_sum(read: ReduceOp) -> bool:
+    return read.by is None
+
+
+def _is_of_task(read: Operation, write: Operation) -> bool:
+    """Whether a read and a write are in places of their task alone, as far as their indices say."""
+    if any(isinstance(op, _AT_RANK) and op.rank is not None for op in (read, write)):
+        return False
+    numbers = ValueNumbers(enclosing_tasks(write)[-1])
+    dims = zip(places_of(read), places_of(write), strict=False)
+    both = sources([one for one, other in dims if numbers[one] == numbers[other]])
+    return all(index in both or is_one(n) for t in enclosing_tasks(write) for index, n in _counted(t))
+
+
+_AT_RANK = (LoadOp, ReadOp, *_STORES)
+
+
+def _counted(tasks: TasksOp) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """The indices of tasks, each with how many there are."""
+    return zip(tasks.body.block.args, tasks.counts, strict=True)
+
+
+def _stands_before(read: Operation, write: Operation) -> bool:
+    """Whether a read stands before a write in the text."""
+    return _span(read).start < _span(write).start
 
 
 class _Places:
@@ -175,14 +207,12 @@ class _Places:
         return self._numbers.all(op.indices), None if here or op.rank is None else self._numbers[op.rank]
 
 
-def _first_at_two_places(tasks: TasksOp, places: _Places) -> dict[SSAValue, list[tuple[Operation, Hashable | None]]]:
-    """For each array its first write, and the first one at another place: a read elsewhere clashes with one of them."""
-    found: dict[SSAValue, list[tuple[Operation, Hashable | None]]] = {}
+def _first_at_places(tasks: TasksOp, places: _Places) -> dict[SSAValue, list[tuple[Operation, Hashable | None]]]:
+    """For each array its first write at each place."""
+    found: dict[SSAValue, dict[Hashable | None, Operation]] = {}
     for op in _all(tasks, *_WRITES):
-        place, known = places.of(op), found.setdefault(op.array, [])
-        if not known or (len(known) == 1 and known[0][1] != place):
-            known.append((op, place))
-    return found
+        found.setdefault(op.array, {}).setdefault(places.of(op), op)
+    return {array: [(op, place) for place, op in known.items()] for array, known in found.items()}
 
 
 # Tasks, roles and signals
