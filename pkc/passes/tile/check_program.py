@@ -171,15 +171,14 @@ def _is_sum(read: ReduceOp) -> bool:
 
 def _is_of_task(read: Operation, write: Operation) -> bool:
     """Whether a read and a write are in places of their task alone, as far as their indices say."""
-    if any(isinstance(op, _AT_RANK) and op.rank is not None for op in (read, write)):
+    if not isinstance(read, LoadOp | ReadOp) or not isinstance(write, StoreOp | StoreAddOp):
+        return False
+    if read.rank is not None or write.rank is not None:
         return False
     numbers = ValueNumbers(enclosing_tasks(write)[-1])
-    dims = zip(places_of(read), places_of(write), strict=False)
+    dims = zip(read.indices, write.indices, strict=True)
     both = sources([one for one, other in dims if numbers[one] == numbers[other]])
     return all(index in both or is_one(n) for t in enclosing_tasks(write) for index, n in _counted(t))
-
-
-_AT_RANK = (LoadOp, ReadOp, *_STORES)
 
 
 def _counted(tasks: TasksOp) -> Iterator[tuple[SSAValue, SSAValue]]:
