@@ -71,6 +71,14 @@ CASES = {
         "M",
         "blocks(M, 16)",
     ).replace("for n in tasks", "for m in tasks"),
+    "codes of an operand": _kernel(
+        "X: bf16[M, K], W: i32[K, N], S: f32[K]",
+        "t = zeros(f32, m, n)\n        for k in blocks(K, 64):\n"
+        "            w = cast((W[k // 8, n] >> (positions(k) % 8 * 4)) & 15, f32) * S[k // 16]\n"
+        "            t += X[m, k] @ cast(w, bf16)\n        Y[m, n] = t * S[n // 4]",
+        "M, N",
+        "blocks(M, 64), blocks(N, 64)",
+    ),
     "up to a count": _kernel(
         "X: f32[B, 256, 32], count: i32[B]",
         "t = zeros(f32, n)\n        for b in range(B):\n            for m in blocks(256, 16, stop=count[b]):\n"
@@ -79,6 +87,10 @@ CASES = {
         "blocks(32, 32)",
     ),
 }
+
+
+BESIDE = {"up to a count", "codes of an operand"}
+"""Lists that memory bounds, and matmuls, are not run thread by thread."""
 
 
 def _tile(text: str, *, loaded: bool = True) -> Any:
@@ -116,6 +128,6 @@ def test_what_makes_a_table_stays_one() -> None:
 
 
 @pytest.mark.parametrize("sizes", [ALIGNED, UNEVEN], ids=["aligned", "uneven"])
-@pytest.mark.parametrize("name", [name for name in CASES if name != "up to a count"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in BESIDE])
 def test_thread_by_thread(name: str, sizes: dict[str, int]) -> None:
     check(CASES[name], sizes)
