@@ -364,3 +364,53 @@ pk.kernel @lists(%X: !pk.private<[E, M], f32> {pk.name = "X"}, %Y: !pk.private<[
     }
   }
 }
+
+// -----
+
+// Roles that an author wrote: whoever loads what the kernel writes awaits it, also a storer that computes a tile again.
+// Here it does not go through a channel, as `pk-keep-tiles` did not run. It has the wait in front of the load, and the
+// one behind it, which comes before the load of the next iteration.
+// CHECK-LABEL: pk.kernel @awaited
+// CHECK: pk.role loader
+// CHECK: pk.wait %got[%{{.*}}] for %one
+// CHECK: pk.load %S
+// CHECK: pk.wait %again
+// CHECK: pk.role storer
+// CHECK: scf.if
+// CHECK: pk.wait %got[%{{.*}}] for %one
+// CHECK: pk.load %S
+// CHECK: pk.wait %again
+// CHECK: else
+// CHECK: pk.store
+pk.kernel @awaited(%S: !pk.pgl<[3, M], f32, symmetric> {pk.name = "S"}, %Y: !pk.private<[3, M], f32> {pk.name = "Y"}, %got: !pk.signal<[3]> {pk.name = "got"}, %again: !pk.signal<[3]> {pk.name = "again"}) attributes {schedule = {}, derived, written} {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.full 1.000000e+00 : f32 : !pk.tile<16xf32>
+    pk.store %x, %S[%zero, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[3, M], f32, symmetric>
+  }
+  pk.role consumer attributes {derived} {
+    %0 = pk.block_count <M by 16>
+    pk.tasks (%1) in (%0) {
+      %m = pk.block[%1] : !pk.block<M by 16>
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %three = arith.constant 3 : index
+      %start = pk.full 0.000000e+00 : f32 : !pk.tile<16xf32>
+      %sum = scf.for %l = %zero to %three step %one iter_args(%t = %start) -> (!pk.tile<16xf32>) {
+        %first = arith.cmpi eq, %l, %zero : index
+        %v = scf.if %first -> (!pk.tile<16xf32>) {
+          pk.wait %got[%l] for %one : !pk.signal<[3]>
+          %x = pk.load %S[%l, %m : index, !pk.block<M by 16>] : !pk.pgl<[3, M], f32, symmetric> -> !pk.tile<16xf32>
+          pk.wait %again[%l] for %one : !pk.signal<[3]>
+          %u = pk.add %t, %x : !pk.tile<16xf32>
+          scf.yield %u : !pk.tile<16xf32>
+        } else {
+          pk.store %t, %Y[%l, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[3, M], f32>
+          scf.yield %t : !pk.tile<16xf32>
+        }
+        scf.yield %v : !pk.tile<16xf32>
+      }
+    }
+  }
+}

@@ -85,7 +85,7 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
                 continue
             if are_apart(read, store):
                 continue
-            if phase_of(store) != phase_of(read) or _apart(store, read) or _joined(kernel, store, read):
+            if phase_of(store) != phase_of(read) or are_exclusive(store, read) or _joined(kernel, store, read):
                 continue
             label = Label(span_of(store.location), "written here")
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""
@@ -97,13 +97,13 @@ def _joined(kernel: KernelOp, store: Store, read: Operation) -> bool:
     return WRITTEN in kernel.attributes and enclosing_tasks(store)[:1] != enclosing_tasks(read)[:1]
 
 
-def _apart(store: Store, read: Operation) -> bool:
+def are_exclusive(op: Operation, other: Operation) -> bool:
     """Whether no run of a loop or task has both: they stand in the two branches of a condition."""
-    for around in ancestors(store):
+    for around in ancestors(op):
         if isinstance(around, scf.ForOp | TasksOp):
             return False
-        if isinstance(around, scf.IfOp) and around in ancestors(read):
-            return _branch(around, store) is not _branch(around, read)
+        if isinstance(around, scf.IfOp) and around in ancestors(other):
+            return _branch(around, op) is not _branch(around, other)
     return False
 
 

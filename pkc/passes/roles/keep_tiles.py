@@ -1,9 +1,10 @@
-"""The pass `pk-keep-tiles`: tiles that outlive the loop or branch that loads them are in registers from there on."""
+"""The pass `pk-keep-tiles`: tiles that outlive the loop or branch that loads them, or that a loop carries for a store,
+are in registers there."""
 
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.elementwise import AddOp
@@ -17,7 +18,10 @@ from pkc.passes.roles.role_values import names_in
 
 
 class KeepTiles(KernelPass):
-    """Copy tiles that leave the loop or branch that loads them: their stage is another tile's when it is over.
+    """Copy tiles that leave the loop or branch that loads them: their stage is another tile's when it is over. And those
+    that a loop carries, where the storer uses what they were before the iteration: a copy goes through a channel, as
+    every tile that an operation makes. Else the storer would carry the tile, too, and compute and load all that it is
+    made of.
 
     A copy is a sum with -0.0, which changes no number, nor the sign of a zero; of narrow types after a cast, which
     loses nothing either way.
@@ -46,6 +50,9 @@ class KeepTiles(KernelPass):
                 if role_of(op) is Role.Loader and block is not None and isinstance(block.last_op, scf.YieldOp):
                     for value in op.results:
                         _keep(block, block.last_op, value)
+                if isinstance(op, scf.ForOp) and role_of(op) is Role.Consumer:
+                    for value in op.body.block.args[1:]:
+                        _pass_on(value)
 
 
 def _keep(block: Block, end: scf.YieldOp, value: SSAValue) -> None:
@@ -58,6 +65,21 @@ def _keep(block: Block, end: scf.YieldOp, value: SSAValue) -> None:
                 ops = _copy(name)
                 before(end, ops)
                 end.operands[number] = ops[-1].results[0]
+
+
+def _pass_on(value: SSAValue) -> None:
+    """Let the storer use copies of a tile that a loop carries: one in each block, in front of its first use there."""
+    stored: dict[Block, list[Use]] = {}
+    for use in value.uses if isinstance(value.type, TileType) else ():
+        block = use.operation.parent
+        if role_of(use.operation) is Role.Storer and block is not None:
+            stored.setdefault(block, []).append(use)
+    for block, uses in stored.items():
+        ops = _copy(value)
+        ops[-1].results[0].name_hint = value.name_hint
+        before(min((use.operation for use in uses), key=block.get_operation_index), ops)
+        for use in uses:
+            use.operation.operands[use.index] = ops[-1].results[0]
 
 
 def _copy(value: SSAValue) -> list[Operation]:

@@ -23,7 +23,7 @@ from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import ancestors, role_around, sources
 from pkc.passes.build import copy_of
-from pkc.passes.roles.assign_roles import ROLE, role_of
+from pkc.passes.roles.assign_roles import ROLE, are_exclusive, role_of
 
 _Store = StoreOp | AddToArrayOp | Scatter
 _Signal = SignalOp | SignalAllOp
@@ -111,7 +111,8 @@ def _place_signal(signal: _Signal, ops: Sequence[Operation], places: dict[Operat
     before = [op for op in ops[: places[signal]] if around is None or _tasks(op) is around]
     stores = [op for op in before if isinstance(op, _Store)]
     stored = {op: sources([op.tile]) for op in stores}
-    loads = [op for op in before if isinstance(op, LoadOp | GatherOp) and _is_written(op)]
+    earlier = (op for op in before if isinstance(op, LoadOp | GatherOp) and not are_exclusive(op, signal))
+    loads = [op for op in earlier if _is_written(op)]
     loose = [
         load
         for load in loads

@@ -20,7 +20,7 @@ from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, Tas
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import writes
+from pkc.passes.analysis.dependence import ancestors, writes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE, derived_roles, role_of
 from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order
@@ -182,10 +182,8 @@ class _RoleCopy:
         if op in self._needed or isinstance(op, RoleOp):
             return
         self._needed.add(op)
-        if self._order and isinstance(op, ReadOp) and any(map(writes, op.array.uses)):
-            for earlier in self._order[: self._order.index(op)]:
-                if isinstance(earlier, WaitOp):
-                    self._need(earlier)  # each role reads the element, so each awaits what is written to it
+        if isinstance(op, ReadOp | LoadOp | GatherOp) and role_of(op) is not self._role:
+            self._need_waits(op)
         around = op.parent_op()
         if around is not None:
             self._need(around)
@@ -194,6 +192,17 @@ class _RoleCopy:
         structure = isinstance(op, scf.ForOp)
         for operand in op.operands[:3] if structure else op.operands:
             self._need_value(operand)
+
+    def _need_waits(self, read: ReadOp | LoadOp | GatherOp) -> None:
+        """All waits that an author wrote before a read, or in a loop around it: each role that reads what the kernel
+        writes awaits it, and these were given to the role that reads for the others, if to any."""
+        if not self._order or not any(map(writes, read.array.uses)):
+            return
+        loops = [around for around in ancestors(read) if isinstance(around, scf.ForOp)]
+        place = self._order.index(read)
+        for number, op in enumerate(self._order):
+            if isinstance(op, WaitOp) and (number < place or any(loop.is_ancestor(op) for loop in loops)):
+                self._need(op)
 
     def _need_lists(self, around: TasksOp) -> None:
         """All lists of tasks inside of others: the numbers of one go on from those before it, in every role."""
