@@ -162,3 +162,33 @@ pk.kernel @in_a_branch_of_ranks(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "
     }
   }
 }
+
+// -----
+
+// What stands beside the roles, of a scalar, each of them computes for itself.
+// CHECK-LABEL: pk.kernel @by_a_scalar
+// CHECK-NEXT: pk.role communicator
+// CHECK-NEXT: %[[A:.*]] = arith.index_cast %flag
+// CHECK: pk.tasks (%{{.*}}) in (%[[A]])
+// CHECK: pk.role consumer
+// CHECK-NEXT: %[[B:.*]] = arith.index_cast %flag
+// CHECK: pk.tasks (%{{.*}}) in (%[[B]])
+pk.kernel @by_a_scalar(%X: !pk.pgl<[4, M], f32, symmetric> {pk.name = "X"}, %Y: !pk.pgl<[4, M], f32, symmetric> {pk.name = "Y"}, %flag: i32 {pk.name = "flag"}) {
+  %count = arith.index_cast %flag : i32 to index
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    pk.tasks (%i) in (%count) {
+      %t = pk.full 1.0 : f32 : !pk.tile<16xf32>
+      pk.store %t, %X[%i, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[4, M], f32, symmetric>
+    }
+  }
+  pk.role consumer {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    pk.tasks (%i) in (%count) {
+      %t = pk.full 2.0 : f32 : !pk.tile<16xf32>
+      pk.store %t, %Y[%i, %m : index, !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[4, M], f32, symmetric>
+    }
+  }
+}

@@ -18,10 +18,10 @@ from pkc.passes.roles.role_values import names_in
 
 
 class KeepTiles(KernelPass):
-    """Copy tiles that leave the loop or branch that loads them: their stage is another tile's when it is over. And those
-    that a loop carries, where the storer uses what they were before the iteration: a copy goes through a channel, as
-    every tile that an operation makes. Else the storer would carry the tile, too, and compute and load all that it is
-    made of.
+    """Copy tiles that leave the loop or branch that loads them: their stage is another tile's when it is over.
+
+    And tiles that a loop carries, where the storer uses them inside: a copy goes through a channel, as every tile that
+    an operation makes. Else the storer would carry the tile, too, and load and compute all that it is made of.
 
     A copy is a sum with -0.0, which changes no number, nor the sign of a zero; of narrow types after a cast, which
     loses nothing either way.

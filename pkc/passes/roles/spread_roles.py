@@ -21,7 +21,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import never_changes, sources
 from pkc.passes.analysis.settled import mark_settled
-from pkc.passes.build import add_parameter, before, constant
+from pkc.passes.build import add_parameter, before, constant, copy_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.repeats import UnknownRepeatsError, around_in_role, runs_so_far
 from pkc.remarks import missed
@@ -32,6 +32,7 @@ _SIGNALS = (SignalOp, SignalAllOp)
 class SpreadRoles(KernelPass):
     """Let all CTAs of a role that an author wrote share its tasks. A role runs once on each rank, in order; so
 
+    - every role computes what stands beside them, integers of a caller's scalars;
     - every CTA carries out waits that stand outside of tasks, and loads;
     - one carries out the rest, as a set of one task;
     - CTAs wait for each other, by the counter `joined`, where it matters: before a signal outside of tasks, which all
@@ -72,6 +73,8 @@ class SpreadRoles(KernelPass):
         if DERIVED in kernel.attributes or not roles:
             return
         kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}
+        _give_integers(kernel)
+        _give_integers(kernel)
         mark_settled(kernel)  # before the signals among CTAs, which tell nobody else
         for role in roles:
             _Spread(kernel, role).run()
@@ -81,6 +84,23 @@ class SpreadRoles(KernelPass):
             if role.role.data is not Role.Communicator and any(map(_has_tile, role.walk())):
                 role.attributes[DERIVED] = UnitAttr()
                 _remark(role)
+
+
+def _give_integers(kernel: KernelOp) -> None:
+    """Let each role compute for itself what stands beside all of them, the integers of a caller's scalars: what a role
+    becomes stands alone."""
+    beside = [op for op in kernel.body.block.ops if not isinstance(op, RoleOp) and is_side_effect_free(op)]
+    for role in kernel.roles if beside else ():
+        known: dict[SSAValue, SSAValue] = {}
+        first = role.body.block.first_op
+        assert first is not None
+        for op in beside:
+            role.body.block.insert_op_before(copy_of(op, known), first)
+        for old, new in known.items():
+            old.replace_uses_with_if(new, lambda use, role=role: role.is_ancestor(use.operation))
+    for op in reversed(beside):
+        op.detach()
+        op.erase()
 
 
 def _remark(role: RoleOp) -> None:
