@@ -197,4 +197,105 @@ kernel k(X: f32[8, 16], Y: f32[ranks, 8, 16].symmetric(), Z: f32[ranks, 8, 16], 
         for i in tasks(ranks):
             Z[i, :, :] = Y[i, :, :]
 """,
+    "a tree of sums": """
+kernel k(X: f32[M, N], Y: f32[M, N], S: f32[3, M, N].symmetric().scratch(), got: signal[3, M]):
+    with role(consumer):
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            t = cast(X[m, n], f32)
+            step = 1
+            for l in range(3):
+                if rank % (2 * step) == 0:
+                    if rank + step < ranks:
+                        wait(got[l, start(m) // 16], len(blocks(N, 8)))
+                        t += S[l, m, n]
+                else:
+                    if rank % step == 0:
+                        store(S.at(rank - step)[l, m, n], t)
+                        signal(got.at(rank - step)[l, start(m) // 16], 1)
+                step = step * 2
+            if rank == 0:
+                Y[m, n] = t
+""",
+    "a tree of sums by a communicator": """
+kernel k(X: f32[M, N], Y: f32[M, N], S: f32[3, M, N].symmetric().scratch(), got: signal[3, M]):
+    with role(communicator):
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            t = cast(X[m, n], f32)
+            step = 1
+            for l in range(3):
+                if rank % (2 * step) == 0:
+                    if rank + step < ranks:
+                        wait(got[l, start(m) // 16], len(blocks(N, 8)))
+                        t += S[l, m, n]
+                else:
+                    if rank % step == 0:
+                        store(S.at(rank - step)[l, m, n], t)
+                        signal(got.at(rank - step)[l, start(m) // 16], 1)
+                step = step * 2
+            if rank == 0:
+                Y[m, n] = t
+""",
+    "a butterfly": """
+kernel k(X: f32[M], Y: f32[M], S: f32[3, M].symmetric().scratch(), got: signal[3, M]):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            t = cast(X[m], f32)
+            step = 1
+            for l in range(3):
+                peer = rank + step
+                if rank // step % 2 == 1:
+                    peer = rank - step
+                if peer < ranks:
+                    store(S.at(peer)[l, m], t)
+                    signal(got.at(peer)[l, start(m) // 8], 1)
+                    wait(got[l, start(m) // 8], 1)
+                    t += S[l, m]
+                step = step * 2
+            Y[m] = t
+""",
+    "a chain of sums": """
+kernel k(X: f32[M, N], Y: f32[M, N], S: f32[M, N].symmetric().scratch(), got: signal[M]):
+    with role(communicator):
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            t = cast(X[m, n], f32)
+            if rank > 0:
+                wait(got[start(m) // 16], len(blocks(N, 8)))
+                t += S[m, n]
+            if rank + 1 < ranks:
+                store(S.at(rank + 1)[m, n], t)
+                signal(got.at(rank + 1)[start(m) // 16], 1)
+            Y[m, n] = t
+""",
+    "sums in one branch, and stores in the other": """
+kernel k(X: f32[M], Y: f32[M], Z: f32[4, M].symmetric(), S: f32[4, M].symmetric().scratch(), got: signal[4, M]):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            for l in range(4):
+                store(S.at((rank + 1) % ranks)[l, m], X[m] * cast(l, f32))
+                signal(got.at((rank + 1) % ranks)[l, start(m) // 8], 1)
+    with role(consumer):
+        for m in tasks(blocks(M, 8)):
+            t = cast(X[m], f32)
+            for l in range(4):
+                wait(got[l, start(m) // 8], 1)
+                if l % 2 == 0:
+                    t += S[l, m]
+                else:
+                    store(Z.at((rank + 1) % ranks)[l, m], t)
+            Y[m] = t
+""",
+    "a signal of a branch beside one that reads": """
+kernel k(X: f32[M], Y: f32[M], S: f32[M].symmetric().scratch(), got: signal[M]):
+    with role(consumer):
+        for m in tasks(blocks(M, 8)):
+            t = cast(X[m], f32)
+            if rank % 2 == 0:
+                if rank + 1 < ranks:
+                    wait(got[start(m) // 8], 1)
+                    t += S[m]
+            else:
+                store(S.at(rank - 1)[m], t)
+                signal(got.at(rank - 1)[start(m) // 8], 1)
+            Y[m] = t
+""",
 }

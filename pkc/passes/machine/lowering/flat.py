@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, arrays, by_table, counters
-from pkc.dialect.program import packed
+from pkc.dialect.program import TasksOp, packed
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import PrivateType, TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.effects import is_side_effect_free
-from pkc.passes.analysis.pointwise import WHOLE
+from pkc.passes.analysis.pointwise import WHOLE, is_pointwise
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tables import is_table
@@ -25,9 +26,40 @@ _LOADS = (access.LoadOp, by_table.GatherOp)
 _ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
 
 
+def goes_in_chunks(tasks: TasksOp) -> bool:
+    """Whether a role goes over the tiles of its tasks in chunks: all are computed element by element, and none passes
+    an operation that orders memory, before and behind which threads have other chunks."""
+    return is_pointwise(tasks) and not any(map(_passes_tiles, tasks.walk()))
+
+
+def _passes_tiles(op: Operation) -> bool:
+    """Whether tiles go into, out of or past an operation that orders memory, or a loop or branch around such ones."""
+    if isinstance(op, TasksOp) or not any(isinstance(inner, _ORDERING) for inner in op.walk()):
+        return False
+    block = op.parent
+    assert block is not None
+    earlier = takewhile(lambda other: other is not op, block.ops)
+    before = [*block.args, *(result for other in earlier for result in other.results)]
+    behind = (use.operation for value in filter(_is_tile, before) for use in value.uses)
+    return any(map(_is_tile, op.results)) or any(not _precedes(user, op) for user in behind)
+
+
+def _precedes(user: Operation, op: Operation) -> bool:
+    """Whether an operation stands, with all around it in the block of `op`, before that."""
+    assert op.parent is not None
+    inner = op.parent.find_ancestor_op_in_block(user)
+    return inner is not None and inner.is_before_in_block(op)
+
+
+def _is_tile(value: SSAValue) -> bool:
+    """Whether a value is a tile, and no table, which is evaluated where an access needs an element."""
+    made = value.owner
+    return isinstance(value.type, TileType) and not (isinstance(made, Operation) and is_table(made))
+
+
 def chunked(block: Block) -> list[tuple[list[Operation], list[Operation], list[Operation]]]:
     """The operations of a block in parts, each from one that orders memory to the next: those before, from and after
-    the ones that compute with tiles. Where tiles pass from part to part the block is one, and no such operation in it
+    the ones that compute with tiles. Where tables pass from part to part the block is one, and no such operation in it
     computes in chunks."""
     parts: list[list[Operation]] = [[]]
     for op in block.ops:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Protocol
 
 from xdsl.dialects import arith
@@ -167,6 +168,8 @@ def _element(role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, elements: E
     """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
     emit, kind = role.emit, tile_type(value).element_type
     address, exists = elements.at(_offsets(role, value, index))
+    inside = spread.is_in_tile(role, spread.fragment_of(role, value), index) if role.chunk is None else None
+    exists = exists if inside is None else emit.both(exists, inside)  # blocks may go on behind their tile
     found = emit.registers(1, widened(kind))
     emit.set(_zero(emit, kind), found, 0)
     with emit.when(exists):
@@ -200,9 +203,11 @@ def _store(role: WarpRole, op: Writing, elements: Elements) -> None:
         _vectors(role, fragments.materialize(role, op.tile), chunks, writing(op))
         return
     _one_by_one(role, op, op.tile)
-    with emit.loop(0, tile.fragment.count, unroll=True) as i:
+    first = spread.is_first(role, tile.fragment)
+    with emit.when(first) if first is not None else nullcontext(), emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(role, op.tile, i))
-        with emit.when(exists):
+        inside = spread.is_in_tile(role, tile.fragment, i) if role.chunk is None else None
+        with emit.when(exists if inside is None else emit.both(exists, inside)):
             store_element(role, op, address, fragments.element(role, tile, i))
 
 

@@ -14,6 +14,9 @@ from pkc.passes.machine.lowering.context import WarpRole, warp_of_group, warpgro
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
 from pkc.targets.layout import COLUMN_STEP, NEIGHBOURS, ROW_STEP, WARP_ROWS, Fragment
 
+_COLUMNS = 4
+"""Without lanes: threads that have the elements of one row, as those of MMAs have."""
+
 
 def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
     """How a tile is spread over the threads of the role."""
@@ -142,3 +145,13 @@ def is_in_tile(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue 
     if fragment.ends_early:
         inside.append(emit.compare("slt", column(role, fragment, index), fragment.columns))
     return emit.both(*inside) if len(inside) > 1 else next(iter(inside), None)
+
+
+def is_first(role: WarpRole, fragment: Fragment) -> SSAValue | None:
+    """Whether a thread is the first of those that have the same elements; nothing if each has others."""
+    emit, each = role.emit, fragment.lanes or _COLUMNS
+    if role.chunk is not None or role.threads.one or fragment.axes == (0, 1):
+        return None
+    if fragment.axes == (0,):
+        return emit.compare("eq", emit.rest(_number(role), each), 0)
+    return emit.compare("slt", _number(role), each if fragment.axes else 1)

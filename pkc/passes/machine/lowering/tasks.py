@@ -10,10 +10,10 @@ from xdsl.ir import Block, SSAValue
 
 from pkc.dialect.machine import TASKS
 from pkc.dialect.program import WIDE, TasksOp
-from pkc.passes.analysis.pointwise import is_pointwise, is_spread
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.row_lanes import lanes_for
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import task_queue
+from pkc.passes.machine.lowering import flat, task_queue
 from pkc.passes.machine.lowering.context import WarpRole
 
 _Body = Callable[[SSAValue], None]
@@ -103,10 +103,10 @@ def _task(
     indices = _natural(role, task, counts) if op.raster is None else banded(role, task, counts, _rows(role, op, counts))
     role.known.update(zip(op.body.block.args, indices, strict=True))
     threads = role.threads
-    flat = not threads.one and is_pointwise(op)
-    spread = not threads.one and not flat and is_spread(op)
+    in_chunks = not threads.one and flat.goes_in_chunks(op)
+    spread = not threads.one and not in_chunks and is_spread(op)
     lanes = lanes_for(op, role.axes, threads.count, threads.arch.warp) if spread else None
-    role.threads = replace(threads, flat=flat, lanes=lanes)
+    role.threads = replace(threads, flat=in_chunks, lanes=lanes)
     lower_block(role, op.body.block)
     role.threads = threads
 
