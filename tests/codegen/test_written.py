@@ -17,15 +17,29 @@ RANKS, SIZES = 4, {"M": 20, "N": 12}
 TASKS = 4
 
 
+ADDED = """
+kernel k(X: f32[M], Y: f32[M].symmetric(), done: signal[M]):
+    schedule(deterministic=False)
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            t = X[m]
+            signal(done.at(rank)[start(m) // 8], 1)
+            wait(done[start(m) // 8], 1)
+            store_add(Y.at(rank)[m], t)
+"""
+
+
 def results(name: str, order: range) -> tuple[np.ndarray, np.ndarray]:
-    """What ranks give to a program and have of it, if they run in this order: nothing waits, so who sends is first."""
-    program = parse_text(Source("k.pk", WRITTEN[name].lstrip()))
+    """What ranks give to a program, and have of it if they run in this order: nothing waits, so who sends is first."""
+    program = parse_text(Source("k.pk", WRITTEN.get(name, name).lstrip()))
     roles = compile_program(program, schedule=SHARES, level="roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, RANKS, SIZES)
     given = np.random.default_rng(3).integers(-50, 50, (RANKS, *memory.arrays["X"][0].shape)).astype(np.float32)
     for rank in order:
         memory.arrays["X"][rank][...] = given[rank]
+        if name == ADDED:
+            memory.arrays["Y"][rank][...] = 1
         ctas = [Together(memory, rank, number, TASKS) for number in range(TASKS)]
         for numbers, threads in warps(roles, TASKS):
             for number in numbers:
@@ -49,3 +63,8 @@ def test_every_second_rank_adds_what_its_neighbour_sends() -> None:
     given, found = results("a signal of a branch beside one that reads", range(RANKS)[::-1])
     np.testing.assert_array_equal(found[1::2], given[1::2])
     np.testing.assert_array_equal(found[::2], given[::2] + given[1::2])
+
+
+def test_one_thread_adds_an_element_that_several_have() -> None:
+    given, found = results(ADDED, range(RANKS))
+    np.testing.assert_array_equal(found, given + 1)

@@ -80,3 +80,20 @@ def test_a_signal_behind_what_every_rank_gets(name: str) -> None:
     compiled(text, "machine")
     meaning = baseline_of(compiled(text, "tile"), ranks=2, dims={"M": 50, "N": 40})
     assert not check_roles(compiled(text, "roles"), meaning, TRIALS[:2])
+
+
+BY_A_SCALAR = """
+kernel k(X: f32[M], Y: f32[M], Z: f32[M], flag: i32):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            if flag > 0:
+                Y[m] = X[m]
+    with role(consumer):
+        for m in tasks(blocks(M, 8)):
+            if flag > 1:
+                Z[m] = X[m] * 2.0
+"""
+
+
+def test_roles_that_go_by_a_scalar_are_lowered() -> None:
+    compiled(BY_A_SCALAR, "machine")
