@@ -76,8 +76,9 @@ class ReorderedAccess(Diagnostic):
     code = "PK436"
     title = "a task reads and writes `{array}` in an order that its loader and storer would not keep"
     label = "read here"
-    help = "keep the value in a variable, and store it once, after the last read"
+    help = "keep the value in a variable, and store it once, after the last read{hint}"
     array: str
+    hint: str = ""
 
 
 class CannotPush(Diagnostic):

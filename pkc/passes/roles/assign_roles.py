@@ -19,6 +19,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.apart import are_apart
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, sources
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import phase_of, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -89,7 +90,9 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
                 continue
             label = Label(span_of(store.location), "written here")
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""
-            raise PkcError(errors.ReorderedAccess(span_of(read.location), name, also=(label,)))
+            by_threads = WRITTEN in kernel.attributes and is_spread(role_op)
+            hint = "; or write `with role(communicator)`, whose threads keep the order" if by_threads else ""
+            raise PkcError(errors.ReorderedAccess(span_of(read.location), name, hint, also=(label,)))
 
 
 def _joined(kernel: KernelOp, store: Store, read: Operation) -> bool:
