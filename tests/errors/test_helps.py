@@ -84,6 +84,26 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK433-positions": Followed(edits=(("tasks(M,", "tasks(blocks(M, 16),"),), said="`blocks(...)` in place of"),
     "PK433-rank": Followed(edits=(("+=", "="),), said="`=` stores what one rank alone has"),
+    "PK433-by-table": Followed(
+        edits=(
+            ("O: f32", "R: f32[T, N].shard(0).scratch(), O: f32"),
+            ("O[rows[p], n] +=", "R[rows[p], n] +="),
+            ("O[t, n] += X[t, n]", "O[t, n] = X[t, n] + R[t, n]"),
+        ),
+        said="let the one by a table sum into scratch memory",
+    ),
+    "PK433-before-table": Followed(
+        edits=(
+            ("X: f32[T, N]", "X: f32[T, N], R: f32[T, N].shard(0).scratch(), S: f32[T, N].shard(0).scratch()"),
+            ("O[t, n] +=", "S[t, n] +="),
+            (
+                "O[rows[p], n] += Y[p, n]\n",
+                "R[rows[p], n] += Y[p, n]\n    for t, n in tasks(blocks(T, 16, of=rank), blocks(N, 16)):\n"
+                "        O[t, n] = S[t, n] + R[t, n]\n",
+            ),
+        ),
+        said="store both together behind it",
+    ),
     "PK433-twice": Followed(
         edits=(("    for m, n in tasks(blocks(M, 16), blocks(N, 32)):\n        C[m, n] += B", "        C[m, n] += B"),),
         said="into the same `tasks`",

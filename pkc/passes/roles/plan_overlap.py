@@ -8,12 +8,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.arrays import is_pgl
 from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.inverse import InvertOp
+from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import PHASE, KernelOp, TasksOp
 from pkc.dialect.tile import tile_type
@@ -149,6 +149,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
     for number, tasks in enumerate(found if len(found) > 1 else ()):
         tasks.attributes[PHASE] = IntegerAttr(number, i64)
     for op in sums(kernel):
+        _check_alike(kernel, op)
         _check_begin(op)
     accesses: list[RemoteAccess] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
     wanted, in_place = _wanted(kernel, "overlap"), kernel.in_any_order
@@ -246,6 +247,21 @@ def _is_short(op: Read) -> bool:
     """Whether a task reads few bytes, and once: roles and a receive buffer for them take more than the link does. What
     straddles shards is always fetched."""
     return isinstance(op, LoadOp) and tile_type(op.result).rank < 2 and isinstance(op.parent_op(), TasksOp)
+
+
+def _check_alike(kernel: KernelOp, op: Sum) -> None:
+    """Refuse sums in order into an array to which some statements add by tables, and others without a table of the same
+    dimensions (`pk-order-scatters`): these are added up in another way."""
+    if not isinstance(op, AccumulateOp) or kernel.in_any_order:
+        return
+    for use in op.array.uses:
+        other = use.operation
+        if isinstance(other, ScatterAccumulateOp) or (isinstance(other, SumRowsOp) and other.array is op.array):
+            reason = "other statements add to it by tables, which do not go through the same blocks"
+            hint = "let the one by a table sum into scratch memory, and store both together behind it; or "
+            also = (Label(span_of(other.location), "by a table"),)
+            found = errors.CannotStageSum(span_of(op.location), array_name(op.array), reason, hint, also=also)
+            raise PkcError(found)
 
 
 def _check_begin(op: Sum) -> None:
