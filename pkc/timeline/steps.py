@@ -25,7 +25,7 @@ from pkc.dialect.positions import EPOCH, RANK
 from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, MmaWaitOp
 from pkc.dialect.types import PGLType, TileType
 from pkc.location import span_of
-from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.dependence import enclosing_tasks, sources
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.array import Array, Placement, reader
 from pkc.sim.draw import draw_inputs
@@ -190,7 +190,6 @@ class _Steps(Evaluator):
 
     def compile(self) -> RoleSteps:
         with self.inside("def run(rank, cta, share, step):"):
-            self.line("seen = 0")
             around = self._kernel.body.block
             self.operations(op for op in around.ops if not isinstance(op, program.RoleOp | roles.ChannelOp))
             self.block(self._role.body.block)
@@ -300,6 +299,8 @@ class _Steps(Evaluator):
     # Tasks
 
     def tasks(self, op: program.TasksOp) -> None:
+        if not enclosing_tasks(op):
+            self.line("seen = 0")  # numbers of tasks go on inside of one set alone: roles may leave out other sets
         if op.encloses_tasks:
             with self.each_task(op):
                 self.block(op.body.block)

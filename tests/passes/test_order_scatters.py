@@ -255,7 +255,7 @@ def test_what_has_no_order_says_why(reason: str) -> None:
     refused = [str(found) for found in raised.value.diagnostics]
     what = f"into rows picked by a table: {reason}"
     if "another statement" in reason:
-        what = "other statements add to it by tables"
+        what = "the contributions to `O` cannot be counted"  # its reason is that of tables
     assert any(what in text for text in refused)
 
 

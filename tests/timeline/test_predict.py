@@ -135,6 +135,22 @@ def test_other_kernels_end(example: str, ranks: int, dims: dict[str, int]) -> No
     assert len(set(begins)) == len(begins)
 
 
+NUMBERED = """\
+kernel k(Y: f32[2, M, N], rows: i32[2, M], X: f32[M, N], O: f32[M, N].shard(0), R: f32[M, N].shard(0).scratch()):
+    for e in tasks(2):
+        for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+            R[rows[e, m], n] += Y[e, m, n]
+    for m, n in tasks(blocks(M, 64, of=rank), blocks(N, 64)):
+        O[m, n] = R[m, n] * X[m, n]
+"""
+
+
+def test_roles_of_a_cta_have_the_same_tasks_though_not_all_have_those_before() -> None:
+    """Consumers alone add up the rows between the two statements."""
+    kernel = compile_program(parse_text(Source("k.pk", NUMBERED)), level="roles").kernel
+    assert predict(kernel, ranks=2, dims={"M": 256, "N": 128}).ends
+
+
 def test_copy_engines() -> None:
     """The copies of one rank take at least what the link takes."""
     found = predicted("ag_gemm", 2, {"M": 4096, "N": 256, "K": 1024}, overlap="copy_engine")
