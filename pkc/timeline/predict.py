@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect import roles
 from pkc.dialect.attributes import Role
+from pkc.dialect.counters import Order, order_of
 from pkc.dialect.deferred import is_deferred
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.words import LANES
@@ -43,6 +44,9 @@ _TOGETHER = 50.0
 """Nanoseconds by which a warp role may run ahead of the others."""
 
 _RELEASES = (roles.ReleaseOp, roles.ReleaseDeferredOp)
+
+_RELEASING = (Order.Release_Gpu, Order.Release_Sys)
+"""Signals whose threads wait until what they stored is visible."""
 
 
 def predict(
@@ -269,8 +273,10 @@ class _Run:
         kind, op, counter, amount = step
         if is_deferred(op):
             one.deferred.append((kind, counter, amount))
-        else:
-            self._send(one, kind, counter, amount)
+            return True
+        if order_of(op) in _RELEASING:
+            one.time = max(one.time, one.written)
+        self._send(one, kind, counter, amount)
         return True
 
     def _send(self, one: Process, kind: int, counter: Any, amount: int) -> None:
@@ -281,6 +287,7 @@ class _Run:
     def _send_deferred(self, one: Process, step: steps.Step) -> bool:
         op = step[1]
         if len(one.deferred) >= op.most:
+            one.time = max(one.time, one.written)
             while len(one.deferred) > op.left.value.data:
                 self._send(one, *one.deferred.pop(0))
         return True

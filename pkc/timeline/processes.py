@@ -49,6 +49,8 @@ class Process:
     mmas: deque[float] = field(default_factory=deque[float])
     arrives: dict[Operation, float] = field(default_factory=dict[Operation, float])
     stores: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    written: float = 0.0
+    """When all that its threads have stored themselves is visible."""
     deferred: list[tuple[int, Any, int]] = field(default_factory=list[tuple[int, Any, int]])
     records: list[tuple[int, int, float, float]] = field(default_factory=list[tuple[int, int, float, float]])
     """Point, task, begin, length."""

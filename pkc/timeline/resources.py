@@ -136,18 +136,19 @@ class Resources:
             begin = max(time, sm.stores)
             if owner == one.rank:
                 # A stage is read as fast as memory takes what all SMs store.
-                taken = self._in_memory(owner, begin, written=size)
+                taken = self._in_memory(owner, time, written=size)
                 read = sm.stores = max(begin + size / rates.load_bytes, taken)
                 done = max(done, sm.stores + rates.copy - rates.load_latency)
                 continue
             read = sm.stores = begin + size / rates.fetch_bytes
-            # Memory is taken now, not when the link has time: what comes earlier must find its turn there.
-            taken = self._in_memory(owner, begin, written=size)
-            done = max(done, read, begin + rates.announce, self._linked(one.rank, owner, begin, size), taken)
+            # Memory and links are taken now, not when the SM has sent what is before: what comes earlier from another
+            # one must find its turn there.
+            taken = self._in_memory(owner, time, written=size)
+            done = max(done, read, begin + rates.announce, self._linked(one.rank, owner, time, size), taken)
         if access.is_asynchronous:
             one.stores.append((read, done))
         else:
-            one.time = read
+            one.time, one.written = read, max(one.written, done)
         return True
 
     def _copy(self, one: Process, op: copies.CopyOp, source: Any, target: Any) -> None:

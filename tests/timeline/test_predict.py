@@ -108,6 +108,22 @@ def test_memory_takes_what_is_stored_as_an_estimate_says(value: str, arrays: int
     assert estimated.memory <= found.nanoseconds <= 1.1 * (estimated.total - TARGET.rates.launch)
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_stores_to_all_ranks_take_what_the_link_takes(ranks: int) -> None:
+    """Each rank sends its rows to every other one; links and memory have nothing to wait for in between."""
+    found = predicted("all_gather", ranks, {"M": 1024 * ranks, "N": 4096})
+    link = (ranks - 1) * 1024 * 4096 * 2 / TARGET.rates.link_bytes
+    assert link < found.nanoseconds < 1.3 * link
+
+
+@pytest.mark.parametrize("columns", [1024, 1025])
+def test_what_threads_store_on_other_ranks_takes_what_the_link_takes(columns: int) -> None:
+    """Columns of an uneven number move by threads: their role signals when what it stored is there."""
+    found = predicted("all_to_all", 4, {"M": 4096, "N": 4 * columns})
+    link = 1024 * columns * 3 * 2 / TARGET.rates.link_bytes
+    assert link < found.nanoseconds < 1.5 * link
+
+
 def test_who_waits_for_operands_that_others_have() -> None:
     found = predicted("ag_gemm", 2, {"M": 1024, "N": 256, "K": 1024})
     names = [line.name for line in table.lines(found.events)]
