@@ -24,10 +24,10 @@ from pkc.cost.operations import (
 from pkc.cost.positions import Placed, Positions
 from pkc.cost.records import Edge, Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.cost.stream import lines_of
-from pkc.dialect.access import AccumulateOp, AllReduceOp, LoadOp, ReduceOp, StoreAddOp, StoreOp
+from pkc.dialect.access import READING, AccumulateOp, AllReduceOp, LoadOp, ReduceOp, StoreAddOp, StoreOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import ByTable, GatherOp, ScatterAccumulateOp, ScatterStoreAddOp, ScatterStoreOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp, RingPeerOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import COMM_SMS, CONSUMERS, STAGES, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import (
@@ -208,7 +208,7 @@ class _Counter(Placed):
         if looped:
             self._assume("that the link brings what every iteration fetches")
         if looped or (op.rank is not None and not overlap):
-            sent = data * exists * (self._ranks - 1) / self._ranks
+            sent = data * exists * self._away(op.rank)
             self._iteration.stores.append(Store(0, sent, summed=False))
         if overlap and overlap != "intra_sm":
             # A list of one rank's blocks has those of one shard.
@@ -225,6 +225,11 @@ class _Counter(Placed):
         inside, outside = rows * exists, rows * (1 - exists)
         tiles = (lines, rows, edges, not depends_on_task(op.indices), prod(tile.shape), layout.panels, tail)
         return Load(name, layout.bytes, data * exists, inside, outside, 0.0, *tiles)
+
+    def _away(self, rank: SSAValue | None) -> float:
+        """How many times the link of a rank takes what each of them moves to or from `rank`: others have most of it. If
+        all ranks name the same one, its link takes that of all others."""
+        return (self._ranks - 1) / (1 if rank is not None and _is_for_all(rank) else self._ranks)
 
     def _touched(self, layout: SharedLayout, pitch: int) -> float:
         """Lines of the L2 cache that the rows of a tile touch, of an array whose rows are `pitch` bytes apart."""
@@ -314,7 +319,7 @@ class _Counter(Placed):
         others = self._ranks - 1
         sent = 0.0
         if isinstance(kind, PGLType) and (kind.layout is Layout.Shard or _names_a_rank(op)):
-            sent = data * others / self._ranks
+            sent = data * self._away(None if isinstance(op, AccumulateOp | ScatterAccumulateOp) else op.rank)
         elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
             sent = data * others
         packets = in_packets(op)
@@ -351,6 +356,15 @@ def _names_a_rank(op: Operation) -> bool:
     if isinstance(op, ByTable) and op.names_ranks:
         return True
     return isinstance(op, StoreOp | StoreAddOp | ScatterStoreOp | ScatterStoreAddOp) and op.rank is not None
+
+
+def _is_for_all(rank: SSAValue) -> bool:
+    """Whether a number is the same on all ranks and in all tasks: one of constants, sizes and scalars."""
+    made = [value.owner for value in sources([rank])]
+    inside = (owner.parent_op() for owner in made if isinstance(owner, Block))
+    return not any(isinstance(owner, (RankOp, RingPeerOp, *READING)) for owner in made) and all(
+        isinstance(around, KernelOp) for around in inside
+    )
 
 
 def _is_looped(index: SSAValue) -> bool:

@@ -291,3 +291,16 @@ kernel k(X: bf16[M, N].symmetric(), {table}Y: bf16[M, N].symmetric()):
 """
     sent = 4096 * 4096 * 2 * 3 / 4
     assert of_text(text, 4, M=4096, N=4096).total > sent / H200.link_bytes
+
+
+@pytest.mark.parametrize("access", ["Y.at(root)[rank, m, n] = X[m, n]", "Y[0, m, n] = X.at(root)[m, n]"])
+def test_a_rank_that_all_others_name_has_their_bytes_on_its_link(access: str) -> None:
+    text = f"""
+kernel k(X: bf16[M, N].symmetric(), Y: bf16[ranks, M, N].symmetric(), root: i32):
+    for m, n in tasks(blocks(M, 16), blocks(N, 128)):
+        {access}
+"""
+    found = of_text(text, 4, M=4096, N=4096).total
+    assert found > 3 * 4096 * 4096 * 2 / H200.link_bytes
+    each = of_text(text.replace("root)", "(rank + root) % ranks)"), 4, M=4096, N=4096).total
+    assert found > 2 * each
