@@ -43,6 +43,9 @@ _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
+    "PK445-element": Followed(
+        edits=(("            signal(there.at(rank)[start(m) // 8], 0 - 1)\n", ""),), said="take nothing off"
+    ),
     "PK445-wait": Followed(
         edits=(("wait(full[0], 1)\n            signal(full.at(rank)[0], 0 - 1)", "wait(full[0], i + 1)"),),
         said="wait for more each time",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import DimOp
@@ -21,7 +21,7 @@ from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp, takes_down
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS
-from pkc.passes.analysis.dependence import ancestors, role_around, sources
+from pkc.passes.analysis.dependence import ancestors, role_around, sources, writes
 from pkc.passes.build import copy_of
 from pkc.passes.roles.assign_roles import ROLE, are_exclusive, role_of
 
@@ -65,7 +65,7 @@ def keep_order(role_op: RoleOp) -> None:
             _place_signal(op, ops, places)
     placed = {op: _roles_behind(op) for op in ops if isinstance(op, WaitOp) and role_of(op) is Role.Loader}
     for wait, roles in placed.items():
-        lowered = _taken_down(wait)
+        lowered = taken_down(wait)
         if lowered is not None and roles != [role_of(lowered)]:
             raise DividedWaitError(wait, lowered)
     for wait, (first, *others) in placed.items():
@@ -76,6 +76,16 @@ def keep_order(role_op: RoleOp) -> None:
             block = wait.parent
             assert block is not None
             block.insert_op_after(copy, wait)
+
+
+def check_read_elements(role_op: RoleOp) -> None:
+    """Raises `DividedWaitError` if elements are read, as all roles do, behind a wait whose counter is taken down."""
+    for wait in role_op.body.walk():
+        lowered = taken_down(wait) if isinstance(wait, WaitOp) else None
+        if isinstance(wait, WaitOp) and lowered is not None:
+            behind = (*_later(wait), *(op for loop in _loops(wait) for op in loop.walk()))
+            if any(isinstance(op, ReadOp) and any(map(writes, op.array.uses)) for op in behind):
+                raise DividedWaitError(wait, lowered)
 
 
 def check_read_back(role_op: RoleOp) -> None:
@@ -187,7 +197,7 @@ def _roles_behind(wait: WaitOp) -> list[Role]:
     return sorted(roles) or [Role.Loader]
 
 
-def _taken_down(wait: WaitOp) -> Operation | None:
+def taken_down(wait: WaitOp) -> Operation | None:
     """What the role of a wait takes off the counters that it is for."""
     role = role_around(wait)
     return next(

@@ -21,6 +21,7 @@ from pkc.passes.roles.program_order import (
     ReadBackError,
     UnorderedSignalError,
     check_read_back,
+    check_read_elements,
     keep_order,
 )
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
@@ -91,6 +92,7 @@ def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
         kernel = role_op.parent_op()
         if kernel is not None and WRITTEN in kernel.attributes:
             check_read_back(role_op)
+            check_read_elements(role_op)
             keep_order(role_op)
         return role_values_of(role_op)
     except KeptBeyondStageError as error:

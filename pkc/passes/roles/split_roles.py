@@ -23,7 +23,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, writes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE, derived_roles, role_of
-from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order
+from pkc.passes.roles.program_order import DividedWaitError, UnorderedSignalError, keep_order, taken_down
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.role_values import RoleValue, role_values_of
 
@@ -75,24 +75,26 @@ def _split(kernel: KernelOp, role_op: RoleOp) -> None:
         if WRITTEN in kernel.attributes:
             keep_order(role_op)
         found = role_values_of(role_op)
+        channels = add_channels(kernel, found)
+        parts = [
+            add_role_op(role, found, channels, kernel, role_op)
+            for role in _ORDER
+            if any(role_of(op) is role for op in role_op.body.walk())
+        ]
     except UnorderedSignalError as error:
         reason = "it tells that a tile was read, and what is stored before it does not depend on the tile"
         also = (Label(span_of(error.load.location), "the tile"),)
         hint = "store what is computed from the tile first"
-        found = errors.UnorderedRole(span_of(error.signal.location), "signal", reason, hint, also=also)
-        raise PkcError(found) from None
+        unordered = errors.UnorderedRole(span_of(error.signal.location), "signal", reason, hint, also=also)
+        raise PkcError(unordered) from None
     except DividedWaitError as error:
-        reason = "a loader needs it and other statements too: several roles wait, and one takes down the counter"
+        reason = (
+            "loads or elements, and other statements, are behind it: several roles wait, and one takes down the counter"
+        )
         also = (Label(span_of(error.signal.location), "here"),)
         hint = "take nothing off: wait for more each time"
-        found = errors.UnorderedRole(span_of(error.wait.location), "wait", reason, hint, also=also)
-        raise PkcError(found) from None
-    channels = add_channels(kernel, found)
-    parts = [
-        add_role_op(role, found, channels, kernel, role_op)
-        for role in _ORDER
-        if any(role_of(op) is role for op in role_op.body.walk())
-    ]
+        unordered = errors.UnorderedRole(span_of(error.wait.location), "wait", reason, hint, also=also)
+        raise PkcError(unordered) from None
     if parts and all(part.role != role_op.role for part in parts):
         _rename(kernel, role_op.role, parts[0].role)
     role_op.detach()
@@ -195,13 +197,17 @@ class _RoleCopy:
 
     def _need_waits(self, read: ReadOp | LoadOp | GatherOp) -> None:
         """All waits that an author wrote before a read, or in a loop around it: each role that reads what the kernel
-        writes awaits it, and these were given to the role that reads for the others, if to any."""
+        writes awaits it, and these were given to the role that reads for the others, if to any. Raises
+        `DividedWaitError`."""
         if not self._order or not any(map(writes, read.array.uses)):
             return
         loops = [around for around in ancestors(read) if isinstance(around, scf.ForOp)]
         place = self._order.index(read)
         for number, op in enumerate(self._order):
             if isinstance(op, WaitOp) and (number < place or any(loop.is_ancestor(op) for loop in loops)):
+                lowered = taken_down(op)
+                if lowered is not None and role_of(op) is not self._role:
+                    raise DividedWaitError(op, lowered)
                 self._need(op)
 
     def _need_lists(self, around: TasksOp) -> None:
