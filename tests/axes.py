@@ -117,6 +117,23 @@ kernel k(X: f32[M, G, D], w: f32[D], Y: f32[M, G, D], G: const = 16, D: const = 
 """,
         lambda a: a["X"] / (1 + np.abs(a["X"]).sum(-1, keepdims=True)) * a["w"],
     ),
+    "two names": OnAxes(
+        """\
+kernel k(a: f32[B, D], b: f32[B, E], X: f32[B, D, E], Y: f32[B, D, E], D: const = 24, E: const = 24):
+    for i in tasks(B):
+        u = rowsum((X[i] * a[i]).T)
+        Y[i] = X[i] + a[i] * (b[i] - u)
+""",
+        lambda a: a["X"] + a["a"][..., None] * (a["b"] - np.einsum("bde,bd->be", a["X"], a["a"]))[:, None],
+    ),
+    "two names turned": OnAxes(
+        """\
+kernel k(a: f32[B, D], b: f32[B, E], Y: f32[B, E, D], D: const = 24, E: const = 24):
+    for i in tasks(B):
+        Y[i] = a[i] * b[i]
+""",
+        lambda a: a["b"][..., None] * a["a"][:, None],
+    ),
 }
 """Tiles that lie along rows and along columns, and axes that are as long."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from pkc.diagnostics import PkcError
@@ -17,16 +17,42 @@ def axes_of(value: Value) -> Axes:
     return value.axes if isinstance(value, Tile) else ()
 
 
-def place_of(axis: Axis, axes: Axes) -> int | None:
-    """Which of `axes` an axis goes along: of a block, or a dimension, that is there twice the rows, or, as columns, the
-    columns; of whole dimensions that are as long the one of its name."""
+def places_of(axes: Axes, among: Axes) -> list[int | None]:
+    """Which of other axes each axis goes along. Whole dimensions of two names are two axes, even if they are as long,
+    so that a program means the same whatever the values of its constants; where only lengths tell, these do."""
+    if alike(axes, among):
+        return list(range(len(axes)))
+    told = _told(axes, among)
+    if None not in told:
+        return told
+    return list(range(len(axes))) if _bare(axes) == _bare(among) else [_place_of(axis, among) for axis in axes]
+
+
+def _told(axes: Axes, among: Axes) -> list[int | None]:
+    """The same where no axis goes along a dimension of another name."""
+    return [_place_of(axis, among, lambda other, axis=axis: not _differ_in_name(axis, other)) for axis in axes]
+
+
+def _place_of(axis: Axis, axes: Axes, may: Callable[[Axis], bool] = lambda _: True) -> int | None:
+    """Which of `axes`, of those that it may, an axis goes along: of a block, or a dimension, that is there twice the
+    rows, or, as columns, the columns; of whole dimensions that are as long the one of its name."""
     named = _of_its_name(axis, axes)
     if len(named) == 1:
         return named[0]
-    if axis in axes:
-        return axes.index(axis)
-    same = [number for number, other in enumerate(axes) if base(other) == base(axis)]
-    return None if not same else same[-1] if isinstance(axis, Columns) else same[0]
+    allowed = [number for number, other in enumerate(axes) if base(other) == base(axis) and may(other)]
+    equal = [number for number in allowed if axes[number] == axis]
+    if equal:
+        return equal[0]
+    return None if not allowed else allowed[-1] if isinstance(axis, Columns) else allowed[0]
+
+
+def _differ_in_name(axis: Axis, other: Axis) -> bool:
+    return bool(_name(axis) and _name(other) and _name(axis) != _name(other))
+
+
+def alike(left: Axes, right: Axes) -> bool:
+    """Whether axes are the same one by one, and no name says otherwise."""
+    return _bare(left) == _bare(right) and not any(map(_differ_in_name, left, right))
 
 
 def is_ambiguous(axis: Axis, axes: Axes) -> bool:
@@ -50,9 +76,11 @@ def _name(axis: Axis) -> str:
 
 def fits(value: Tile, axes: Axes) -> bool:
     """Whether `Frame.tile` makes a tile of these axes of a value."""
-    if _bare(value.axes) == _bare(axes):
+    places = places_of(value.axes, axes)
+    if places == list(range(len(axes))):
         return True
-    places = [None if is_ambiguous(axis, axes) else place_of(axis, axes) for axis in value.axes]
+    if any(is_ambiguous(axis, axes) for axis in value.axes):
+        return False
     return None not in places and (ascends(places) or (value.loose and len(places) == 2))
 
 
@@ -75,6 +103,18 @@ def fitting(axes: Axes, wanted: Axes) -> str:
     return ""
 
 
+def told_by_name(axes: Axes, wanted: Axes) -> str:
+    """What to say if a tile has an axis too many, whose name alone tells it from another; else nothing."""
+    if len(axes) <= len(wanted):
+        return ""
+    for axis in axes:
+        for other in axes:
+            if isinstance(axis, int) and axis == other and _differ_in_name(axis, other) and other in wanted:
+                mine, its = sorted((_name(axis), _name(other)))
+                return f"`{mine}` and `{its}` are two axes, although both are {int(axis)}: write one name for both"
+    return ""
+
+
 def ascends(places: Sequence[int | None]) -> bool:
     """Whether places are in order."""
     known = [place for place in places if place is not None]
@@ -90,14 +130,12 @@ def merge(op: str, values: Sequence[Value], span: Span) -> tuple[Axes, bool]:
 
 
 def _merge(op: str, left: tuple[Axes, bool], right: tuple[Axes, bool], span: Span) -> tuple[Axes, bool]:
-    if len(left[0]) == len(right[0]) and (
-        left[0] == right[0] or (len(left[0]) > 1 and _bare(left[0]) == _bare(right[0]))
-    ):
+    if alike(left[0], right[0]) and (left[0] == right[0] or len(left[0]) > 1):
         return left[0], left[1] and right[1]
     (wide, loose), (narrow, other) = (left, right) if len(left[0]) >= len(right[0]) else (right, left)
-    places = [place_of(axis, wide) for axis in narrow]
-    if len(wide) == 1 or not any(place is not None for place in places):
+    if len(wide) == 1 or not any(place is not None for place in _told(narrow, wide)):
         return _apart(left[0], right[0]), bool(loose or narrow)
+    places = places_of(narrow, wide)
     for axis in narrow:
         if is_ambiguous(axis, wide):
             raise PkcError(AmbiguousAxes(span, axes_text(wide), axis_text(axis)))

@@ -19,7 +19,7 @@ from pkc.dialect.coordinates import DimOp
 from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp, TransposeOp
 from pkc.dialect.types import NARROW, TileType, f32, i1, i32, widened
 from pkc.frontend import tree
-from pkc.frontend.alignment import ascends, place_of
+from pkc.frontend.alignment import ascends, places_of
 from pkc.frontend.beginnings import Beginning
 from pkc.frontend.check_errors import NotAValue
 from pkc.frontend.errors import NumberTooLarge
@@ -36,7 +36,6 @@ from pkc.frontend.kinds import (
     SignalRef,
     Tile,
     Value,
-    base,
     shape,
 )
 from pkc.location import Span
@@ -204,9 +203,7 @@ class Frame:
         if not isinstance(value, Tile):
             return self.value(SplatOp(self.integer(value, span), result), span)
         ssa = self.widened(value, span).ssa
-        if value.axes == axes or tuple(map(base, value.axes)) == tuple(map(base, axes)):
-            return ssa
-        positions = [place for axis in value.axes if (place := place_of(axis, axes)) is not None]
+        positions = [place for place in places_of(value.axes, axes) if place is not None]
         if not ascends(positions):
             ssa, positions = self.value(TransposeOp(ssa), span), positions[::-1]
         return ssa if len(positions) == len(axes) else self.value(BroadcastOp(ssa, positions, result), span)

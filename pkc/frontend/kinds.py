@@ -203,7 +203,9 @@ Value = Constant | Integer | Boolean | Dimension | Tile | Block | ArrayRef | Sig
 
 def axis_text(axis: Axis) -> str:
     axis = base(axis)
-    return f"{axis.name}:{axis.size}" if isinstance(axis, BlockAxis) else str(int(axis))
+    if isinstance(axis, BlockAxis):
+        return f"{axis.name}:{axis.size}"
+    return f"{axis.name}:{int(axis)}" if isinstance(axis, Whole) and axis.name else str(int(axis))
 
 
 def axes_text(axes: tuple[Axis, ...]) -> str:

@@ -15,7 +15,7 @@ from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, peers, picking, tree
-from pkc.frontend.alignment import fits, fitting
+from pkc.frontend.alignment import fits, fitting, told_by_name
 from pkc.frontend.beginnings import Beginning
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
 from pkc.frontend.control import branch, loop, refuse_reserved
@@ -204,6 +204,8 @@ def _axes_hint(value: Tile, place: Place, span: Span) -> str:
     more = [axis_text(axis) for axis in value.axes if axis not in place.axes]
     if more and set(more) == {"1"}:
         return "one number is `zeros(f32)` or `full(f32, -inf)`, without `1`"
+    if two := told_by_name(value.axes, place.axes):
+        return two
     if set(value.axes) != set(place.axes):
         return fitting(value.axes, place.axes)
     return "store it without `.T`" if span.text.endswith(".T") else "store the transpose: `.T`"

@@ -202,6 +202,7 @@ FOLLOWED: dict[str, Followed] = {
         edits=(("X[m, n]", "X[m, positions(64) + start(n)]"),), said="with `positions(64) + start(n)` for `n`"
     ),
     "PK327-row": Followed(edits=(("A[m, k]", "A[m, n]"),), said="index both arrays with one of them"),
+    "PK327-name": Followed(edits=(("w: f32[E]", "w: f32[D]"),), said="write one name for both"),
     "PK327-whole": Followed(edits=(("= X[m, :]", "= rowsum(X[m, :])"),), said="`rowsum(x)`"),
     "PK118-shape": Followed(edits=(("A.shape", "M"),), said="sizes have names"),
     "PK322-swapped": Followed(edits=(("A[n, m]", "A[m, n]"),), said="in the order of its dimensions"),
