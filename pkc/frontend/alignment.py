@@ -20,7 +20,7 @@ def axes_of(value: Value) -> Axes:
 def places_of(axes: Axes, among: Axes) -> list[int | None]:
     """Which of other axes each axis goes along. Whole dimensions of two names are two axes, even if they are as long,
     so that a program means the same whatever the values of its constants; where only lengths tell, these do."""
-    if alike(axes, among):
+    if _alike(axes, among):
         return list(range(len(axes)))
     told = _told(axes, among)
     if None not in told:
@@ -50,7 +50,12 @@ def _differ_in_name(axis: Axis, other: Axis) -> bool:
     return bool(_name(axis) and _name(other) and _name(axis) != _name(other))
 
 
-def alike(left: Axes, right: Axes) -> bool:
+def same(axes: Axes, wanted: Axes) -> bool:
+    """Whether a tile has these axes as it is."""
+    return axes == wanted and places_of(axes, wanted) == list(range(len(axes)))
+
+
+def _alike(left: Axes, right: Axes) -> bool:
     """Whether axes are the same one by one, and no name says otherwise."""
     return _bare(left) == _bare(right) and not any(map(_differ_in_name, left, right))
 
@@ -130,7 +135,7 @@ def merge(op: str, values: Sequence[Value], span: Span) -> tuple[Axes, bool]:
 
 
 def _merge(op: str, left: tuple[Axes, bool], right: tuple[Axes, bool], span: Span) -> tuple[Axes, bool]:
-    if alike(left[0], right[0]) and (left[0] == right[0] or len(left[0]) > 1):
+    if _alike(left[0], right[0]) and (left[0] == right[0] or len(left[0]) > 1):
         return left[0], left[1] and right[1]
     (wide, loose), (narrow, other) = (left, right) if len(left[0]) >= len(right[0]) else (right, left)
     if len(wide) == 1 or not any(place is not None for place in _told(narrow, wide)):

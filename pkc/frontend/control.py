@@ -15,6 +15,7 @@ from pkc.dialect.coordinates import DimOp, RingPeerOp
 from pkc.dialect.program import TasksOp
 from pkc.dialect.types import DTYPES, RANKS, f32, i1, i32
 from pkc.frontend import indexing, tree
+from pkc.frontend.alignment import same
 from pkc.frontend.beginnings import Before, changed_at, first_value_hint
 from pkc.frontend.check_errors import DuplicateName, MisplacedCall, ReservedName
 from pkc.frontend.expressions import LISTS, check_call, evaluate
@@ -196,9 +197,9 @@ def _carry_on(
         if family(after) == family(before) or literal:
             return frame.tile(after, before.dtype, before.axes, span)
     after = _run_time(frame, name, after, where, span)
-    same = isinstance(after, Tile) and isinstance(before, Tile) and after.axes == before.axes
-    same = same and isinstance(after, Tile) and isinstance(before, Tile) and after.dtype == before.dtype
-    if not same and (isinstance(after, Tile) or type(after) is not type(before)):
+    kept = isinstance(after, Tile) and isinstance(before, Tile) and same(after.axes, before.axes)
+    kept = kept and isinstance(after, Tile) and isinstance(before, Tile) and after.dtype == before.dtype
+    if not kept and (isinstance(after, Tile) or type(after) is not type(before)):
         hint = first_value_hint(frame, name, before, after, known)
         also = changed_at(frame, name, after)
         raise PkcError(VariableChangesType(span, name, where, f"first {before}", f"then {after}", hint, also=also))

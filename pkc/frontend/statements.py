@@ -15,7 +15,7 @@ from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, peers, picking, tree
-from pkc.frontend.alignment import fits, fitting, told_by_name
+from pkc.frontend.alignment import fits, fitting, same, told_by_name
 from pkc.frontend.beginnings import Beginning
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, UnknownName
 from pkc.frontend.control import branch, loop, refuse_reserved
@@ -223,7 +223,7 @@ def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
         hint = operators.FROM_BOOLEAN if family(value) == "boolean" else f"convert it: `cast(x, {name})`"
         raise PkcError(StoredTypeDiffers(span, place.array.name, str(value), name, hint))
     if isinstance(value, Tile):
-        if value.axes == place.axes and value.dtype == dtype:
+        if same(value.axes, place.axes) and value.dtype == dtype:
             return value.ssa
         if not fits(value, place.axes):
             hint = _axes_hint(value, place, span)
