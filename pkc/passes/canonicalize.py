@@ -19,15 +19,13 @@ from xdsl.pattern_rewriter import (
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from pkc.dialect.access import LoadOp
-from pkc.dialect.by_table import GatherOp
-from pkc.dialect.coordinates import SHIFTED, BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import AddOp, CompareOp, NegOp, SubOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
-from pkc.dialect.types import BlockType, TileType
+from pkc.dialect.types import TileType
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.analysis.list_ends import ends_after
+from pkc.passes.analysis.past_end import is_zero_past_end
 from pkc.passes.dce import drop_dead
 
 
@@ -73,35 +71,8 @@ class DropClipOfLoad(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ClipOp, rewriter: PatternRewriter) -> None:
-        if op.constant == 0 and _ends_with(op.tile, op.axis.value.data, op.block):
+        if op.constant == 0 and is_zero_past_end(op.tile, op.axis.value.data, op.block):
             rewriter.replace(op, (), (op.tile,))
-
-
-def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
-    """Whether a tile is surely zero past the end of a block along an axis."""
-    owner = tile.owner
-    if isinstance(owner, TransposeOp):
-        return _ends_with(owner.tile, 1 - axis, block)
-    if not isinstance(owner, LoadOp | GatherOp):
-        return False
-    if isinstance(owner, GatherOp):
-        return any(
-            along == (axis,) if place is block else axis in along and _names_none(place, along.index(axis), block)
-            for place, along in zip(owner.places, owner.axes_of_places, strict=True)
-        )
-    index = [index for index in owner.indices if isinstance(index.type, BlockType)][axis]
-    one, shifted = block.owner, index.owner
-    if not isinstance(one, BlockOp) or not isinstance(shifted, BlockOp) or SHIFTED not in shifted.attributes:
-        return index is block
-    return ends_after(one, shifted)
-
-
-def _names_none(table: SSAValue, axis: int, block: SSAValue) -> bool:
-    """Whether the entries of a table past the end of a block are negative: they name nothing."""
-    clip = table.owner
-    if not isinstance(clip, ClipOp) or clip.constant >= 0:
-        return False
-    return (clip.block is block and clip.axis.value.data == axis) or _names_none(clip.tile, axis, block)
 
 
 class AccumulateInMma(RewritePattern):
@@ -158,11 +129,7 @@ class TransposeOperands(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter) -> None:
         made = op.tile.owner
-        if (
-            isinstance(made, LoadOp)
-            or not _turns(op.tile)
-            or any(isinstance(use.operation, MmaOp) for use in op.result.uses)
-        ):
+        if isinstance(made, LoadOp) or not _turns(op.tile) or _is_multiplied(op.result):
             return
         assert isinstance(made, Operation)
         if isinstance(made, TransposeOp):
@@ -181,6 +148,12 @@ class TransposeOperands(RewritePattern):
             attributes=dict(made.attributes),
         )
         rewriter.replace(op, [*(one for one in turned if isinstance(one, TransposeOp)), new])
+
+
+def _is_multiplied(tile: SSAValue) -> bool:
+    """Whether a tile is an operand of an MMA, perhaps clipped."""
+    users = [use.operation for use in tile.uses]
+    return any(isinstance(op, MmaOp) or (isinstance(op, ClipOp) and _is_multiplied(op.result)) for op in users)
 
 
 def _is_matrix(value: SSAValue) -> bool:

@@ -142,7 +142,8 @@ pk.kernel @constants(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.priva
   %x = pk.mul %q, %q : !pk.tile<8x8xf32>
   %c = pk.clip %x axis 1 to %n fill 0xff800000 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
   %m = pk.row_max %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
-  %a = pk.clip %q axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %w = pk.exp2 %q : !pk.tile<8x8xf32>
+  %a = pk.clip %w axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
   %b = pk.clip %a axis 1 to %m0 fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
   %bs = pk.row_sum %b : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
   %e = pk.clip %a axis 0 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
@@ -197,4 +198,28 @@ pk.kernel @both_edges(%X: !pk.private<[N, N], bf16> {pk.name = "X"}, %Y: !pk.pri
   %d = pk.clip %y axis 0 to %m0 fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
   %t = pk.row_sum %d : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
   pk.store %t, %T[%n : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
+
+// What is loaded is zero past the end, and so is what is cast of it; not what is computed of it.
+// CHECK-LABEL: pk.kernel @loaded
+// CHECK:       %h = pk.cast %q
+// CHECK-NEXT:  pk.mma %h, %v, %z
+// CHECK:       %e = pk.exp2
+// CHECK-NEXT:  pk.clip %e
+pk.kernel @loaded(%X: !pk.private<[N, N], i8> {pk.name = "X"}, %V: !pk.private<[N, N], bf16> {pk.name = "V"}, %T: !pk.private<[N, N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %q = pk.load %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], i8> -> !pk.tile<8x8xi8>
+  %v = pk.load %V[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %h = pk.cast %q : !pk.tile<8x8xi8> -> !pk.tile<8x8xbf16>
+  %hc = pk.clip %h axis 1 to %n fill 0.0 : bf16 : !pk.tile<8x8xbf16>, !pk.block<N by 8> -> !pk.tile<8x8xbf16>
+  %o = pk.mma %hc, %v, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  %f = pk.cast %q : !pk.tile<8x8xi8> -> !pk.tile<8x8xf32>
+  %e = pk.exp2 %f : !pk.tile<8x8xf32>
+  %ec = pk.clip %e axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %p = pk.add %o, %ec : !pk.tile<8x8xf32>
+  pk.store %p, %T[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
 }

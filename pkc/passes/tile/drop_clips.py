@@ -13,6 +13,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import FLOATS, BlockType
+from pkc.passes.analysis.past_end import is_zero_past_end
 from pkc.passes.analysis.scaled import Scaled, is_positive, scaled_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.semantics.tile_ops import of_numbers
@@ -21,10 +22,11 @@ from pkc.semantics.tile_ops import of_numbers
 class DropClips(KernelPass):
     """Drop each clip whose operand has the fill value past the edge already.
 
-    What lies past the edge is followed through operations on elements: of `pk.clip` it is the fill, of a function of
-    floats the function of that, where this is exact (zero or an infinity). Past the edge nothing is specified, so that
-    operations behind a clip of a tile may use the clipped tile in place of it; they do where this lets another clip go,
-    and where all that they lead to ends in clips and stores, which never see the difference.
+    What lies past the edge is followed through operations on elements: of `pk.clip` it is the fill, of what is loaded
+    zero, of a function that gives floats the function of that, where this is exact (zero or an infinity). Past the edge
+    nothing is specified, so that operations behind a clip of a tile may use the clipped tile in place of it; they do
+    where this lets another clip go, and where all that they lead to ends in clips and stores, which never see the
+    difference.
 
     Let r be a row of numbers, each at least the greatest of its line of s, as `max(top, rowmax(s))` is. Past the edge
     s - r is -inf minus a number: -inf again, unless that number is -inf or NaN. If it is, all elements of the line are
@@ -83,18 +85,24 @@ class _Padding:
 
 
 def _drop(clip: ClipOp) -> None:
-    edge = _Edge(clip.block)
+    if not _is_dropped(clip, _Edge(clip.block)):
+        _is_dropped(clip, _Edge(clip.block, loaded=True))
+
+
+def _is_dropped(clip: ClipOp, edge: _Edge) -> bool:
+    """Drop a clip if what is known of an edge allows it."""
     found = edge.padding(clip.tile, clip.axis.value.data, clip)
     if found is None or not _same(found.number, clip.constant):
-        return
+        return False
     if found.or_nan and not all(_meets_nan(use, clip.axis.value.data) for use in clip.result.uses):
-        return
+        return False
     for other in found.instead:
         for use in edge.behind(other):
             use.operation.operands[use.index] = other.result
     clip.result.replace_all_uses_with(clip.tile)
     clip.detach()
     clip.erase()
+    return True
 
 
 def _join(first: ClipOp) -> None:
@@ -151,10 +159,11 @@ def _meets_nan(use: Use, axis: int) -> bool:
 
 
 class _Edge:
-    """What tiles have past the edge of one block."""
+    """What tiles have past the edge of one block; with `loaded` it counts that loads have zero there, where else
+    another clip could take the place of one."""
 
-    def __init__(self, block: SSAValue) -> None:
-        self._block = block
+    def __init__(self, block: SSAValue, *, loaded: bool = False) -> None:
+        self._block, self._loaded = block, loaded
         self._found: dict[tuple[SSAValue, int, Operation], _Padding | None] = {}
         self._seen: dict[tuple[Use, int], bool] = {}
 
@@ -167,6 +176,8 @@ class _Edge:
 
     def _padding(self, tile: SSAValue, axis: int, user: Operation) -> _Padding | None:
         op = tile.owner
+        if self._loaded and is_zero_past_end(tile, axis, self._block):
+            return _Padding(0.0)
         if not isinstance(op, Operation) or tile_type(tile).element_type not in FLOATS:
             return None
         if (made := self._made(op, axis)) is not None:
