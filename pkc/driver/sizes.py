@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from itertools import product
+from itertools import count, islice, product, takewhile
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import MaxSIOp
@@ -71,7 +71,9 @@ def counts_blocks(op: Operation) -> bool:
 def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iterator[dict[Dim, int]]:
     tiles = target.tiles
     # Without MMAs a tile of one axis may be as long as another has elements.
-    longer = () if multiplies else (2 * tiles.columns[-1], 4 * tiles.columns[-1])
+    rows_too = _Is.ROWS in dims.values()
+    doubled = takewhile(lambda size: size <= tiles.streamed, (tiles.columns[-1] << n for n in count(1)))
+    longer = () if multiplies else islice(doubled, 2 if rows_too else None)
     sizes = {_Is.ROWS: tiles.rows, _Is.COLUMNS: (*tiles.columns, *longer), _Is.INNER: tiles.inner}
     for rows, columns, inner in product(*sizes.values()):
         if rows * columns <= (tiles.most if multiplies else tiles.streamed):
