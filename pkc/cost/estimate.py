@@ -97,7 +97,10 @@ def _stores(phase: Phase) -> list[Store]:
 class _Estimator:
     def __init__(self, work: Work, ranks: int, target: Target, sms: int, *, unsure: bool = False) -> None:
         self._unsure = unsure
-        self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, target.rates, sms
+        rates = target.rates
+        if ranks > 1 and work.multiplies:
+            rates = replace(rates, **dict(rates.mmas_over_ranks))
+        self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, rates, sms
         self._separate = target.arch.sms - sms
 
     def total(self) -> Estimate:
@@ -169,13 +172,15 @@ class _Estimator:
             alone = self._alone(phase) + (self._warpgroups(phase) - 1) * rates.warpgroup
             return replace(whole, total=max(rounds * task + alone, self._powered(phase)))
         main = (rounds - 1) * each + task + rates.load_latency
+        if self._ranks > 1 and not chained:
+            main = max(main, self._powered(phase))
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
             # A storer sends the next contribution after the last one has arrived and is announced.
             link += phase.tasks / self._sms * rates.announce * self._to_others(phase)
         # The results of the last tasks are sent after these, and none before the first tasks have ended.
-        active = min(phase.tasks, self._sms)
-        main = max(main + active / phase.tasks * link, task + link, task + self._adding_beside(phase))
+        left = max(0.0, phase.tasks - (rounds - 1) * self._sms)
+        main = max(main + left / phase.tasks * link, task + link, task + self._adding_beside(phase))
         if self._work.fetched:
             begins = 2 * rates.signal + rates.copy
             fetches = fetching.takes(self._work, self._sms, self._separate, rates)
@@ -219,7 +224,7 @@ class _Estimator:
     def _powered(self, phase: Phase) -> float:
         """Nanoseconds that power for so many MMAs takes, of all SMs together."""
         flops = sum(iteration.times * sum(map(self._flops, iteration.mmas)) for iteration in phase.iterations)
-        return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
+        return phase.tasks * flops / self._rates.mma_flops / self._rates.sustained / self._target.arch.sms
 
     def _stage(self, phase: Phase) -> int:
         loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
@@ -264,7 +269,7 @@ class _Estimator:
                 for load in iteration.loads
             ),
         )
-        multiplies = self._multiplies(iteration, self._rates.clock)
+        multiplies = self._multiplies(iteration, self._rates.clock if iteration.dependent else self._rates.mma_clock)
         computes = self._computes(iteration)
         stores = 0.0 if self._work.multiplies else sum(map(self._storing, iteration.stores))
         if not iteration.loop:

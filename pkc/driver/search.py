@@ -193,7 +193,8 @@ class Search:
             self._why_not = "measured to be slower"
             return 0.0
         doubt = instead.doubt if self._ranks == 1 else instead.error
-        return careful(tuning.gain_of_chains if instead.chained else tuning.gain, doubt, self._target)
+        gain = tuning.gain if self._ranks == 1 else tuning.gain_over_ranks
+        return careful(tuning.gain_of_chains if instead.chained else gain, doubt, self._target)
 
     def _has_room(self) -> bool:
         """Whether there is room for the stages of the program's tiles; else any others are better."""

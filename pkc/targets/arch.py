@@ -94,6 +94,12 @@ class Rates:
     """Cycles of an SM in a nanosecond, while all of them run MMAs: more take more power than there is."""
     boost: float
     """The same while MMAs wait for what they multiply."""
+    sustained: float
+    """The same for the mean of a whole kernel, which takes no less time."""
+    mma_clock: float
+    """The same in a loop of MMAs that is no stream, as far as `sustained` allows."""
+    mmas_over_ranks: tuple[tuple[str, float], ...]
+    """Rates that are others where ranks multiply and exchange."""
     mma_flops: float
     """Floating-point operations of 16-bit MMAs that an SM completes in a cycle; twice as many of 8 bits."""
     lanes: float
@@ -326,6 +332,8 @@ class Tuning:
     gain: float
     """Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the
     time: estimates are no better."""
+    gain_over_ranks: float
+    """The same where several ranks multiply and exchange."""
     gain_of_pointwise: float
     """The same for tiles that are measured to be the best ones: their estimate may be worse."""
     gain_of_chains: float
