@@ -98,10 +98,11 @@ class _Estimator:
     def __init__(self, work: Work, ranks: int, target: Target, sms: int, *, unsure: bool = False) -> None:
         self._unsure = unsure
         rates = target.rates
-        if ranks > 1 and work.multiplies:
+        if ranks > 1 and work.multiplies and not work.fetched:
             rates = replace(rates, **dict(rates.mmas_over_ranks))
         self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, rates, sms
         self._separate = target.arch.sms - sms
+        self._long = ranks == 1 or bool(work.fetched) or sum(map(self._powered, work.phases)) > rates.boosted
 
     def total(self) -> Estimate:
         rates, work = self._rates, self._work
@@ -172,8 +173,6 @@ class _Estimator:
             alone = self._alone(phase) + (self._warpgroups(phase) - 1) * rates.warpgroup
             return replace(whole, total=max(rounds * task + alone, self._powered(phase)))
         main = (rounds - 1) * each + task + rates.load_latency
-        if self._ranks > 1 and not chained:
-            main = max(main, self._powered(phase))
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
             # A storer sends the next contribution after the last one has arrived and is announced.
@@ -224,7 +223,7 @@ class _Estimator:
     def _powered(self, phase: Phase) -> float:
         """Nanoseconds that power for so many MMAs takes, of all SMs together."""
         flops = sum(iteration.times * sum(map(self._flops, iteration.mmas)) for iteration in phase.iterations)
-        return phase.tasks * flops / self._rates.mma_flops / self._rates.sustained / self._target.arch.sms
+        return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
 
     def _stage(self, phase: Phase) -> int:
         loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
@@ -269,7 +268,8 @@ class _Estimator:
                 for load in iteration.loads
             ),
         )
-        multiplies = self._multiplies(iteration, self._rates.clock if iteration.dependent else self._rates.mma_clock)
+        waiting = iteration.dependent or any(mma.awaited for mma in iteration.mmas)
+        multiplies = self._multiplies(iteration, rates.clock if waiting or self._long else rates.boost)
         computes = self._computes(iteration)
         stores = 0.0 if self._work.multiplies else sum(map(self._storing, iteration.stores))
         if not iteration.loop:

@@ -94,10 +94,8 @@ class Rates:
     """Cycles of an SM in a nanosecond, while all of them run MMAs: more take more power than there is."""
     boost: float
     """The same while MMAs wait for what they multiply."""
-    sustained: float
-    """The same for the mean of a whole kernel, which takes no less time."""
-    mma_clock: float
-    """The same in a loop of MMAs that is no stream, as far as `sustained` allows."""
+    boosted: float
+    """Nanoseconds of MMAs for which power lasts at that rate, where ranks exchange what they multiply."""
     mmas_over_ranks: tuple[tuple[str, float], ...]
     """Rates that are others where ranks multiply and exchange."""
     mma_flops: float
