@@ -134,6 +134,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
+    from pkc.driver.autoschedule import as_compiled
     from pkc.driver.building import lengths as lengths_of_program
     from pkc.driver.programs import find_kernel, load_program
     from pkc.passes.run import print_ir
@@ -145,10 +146,11 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     program = load_program(file, imports=not request.no_import)
     options = schedule_options(request.schedule)
     chosen = find_kernel(program, file, kernel) if kernel is not None or below or sizes else None
-    found = None
+    found = asked = None
     if sizes and chosen is not None:
         values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        found = autoschedule_for(Chosen(program, chosen, request.ranks, values, sizes, options), target)
+        asked = Chosen(program, chosen, request.ranks, values, sizes, dict(options))
+        found = autoschedule_for(asked, target)
         options |= found.schedule
     level = "machine" if below else request.emit
     divisors = None
@@ -164,6 +166,13 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     )
     if request.explain:
         planned = compiled if level == "machine" else compile_far(program, kernel, values, options, target, divisors)
+        if found is not None and asked is not None:
+            given = asked.schedule
+            found = as_compiled(
+                found,
+                planned.schedule,
+                lambda more: autoschedule_for(replace(asked, schedule={**given, **more}), target),
+            )
         console.explanations([*([] if found is None else [found]), *planned.explanations])
         console.remarks([*([] if found is None else found.remarks), *planned.remarks])
     if below:

@@ -14,8 +14,9 @@ from pkc.diagnostics import PkcError
 from pkc.driver import autoschedule as module
 from pkc.driver import builder, planned_candidates, search
 from pkc.driver.autoschedule import autoschedule
-from pkc.driver.chosen import Autoschedule
+from pkc.driver.chosen import Autoschedule, duration
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
+from pkc.driver.planned import planned
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -292,6 +293,53 @@ def test_the_users_tiles_are_left_alone(where: str) -> None:
     schedule = {"tile_N": "128"} if where == "option" else {"stages": "3"}
     found = autoschedule(program, dims={"M": 16, "N": 8192, "K": 2048}, ranks=1, schedule=schedule)
     assert (found.schedule, found.reason) == ({}, "the schedule sets tiles")
+    assert found.taken is not None and found.taken.tasks == 64  # 8192 / 128
+    kept = "stages = 3" if where == "text" else "tile_N = 128"
+    assert f"schedule: as asked for, {kept} (64 tasks for 132 SMs; estimated" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (12345.0, "12.3 us"),
+        (999.4e3, "999 us"),
+        (999.6e3, "1 ms"),
+        (2.678e6, "2.68 ms"),
+        (123.4e6, "123 ms"),
+        (2.5e9, "2.5 s"),
+        (1234e9, "1234 s"),
+    ],
+)
+def test_times_have_three_digits(nanoseconds: float, text: str) -> None:
+    assert duration(nanoseconds) == text
+
+
+MLP = """\
+kernel mlp_sp(X: bf16[M, K].shard(0), G: bf16[K, N], U: bf16[K, N], D: bf16[N, K],
+               H: bf16[M, N].scratch(), Y: bf16[M, K].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        g = zeros(f32, m, n)
+        u = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            x = X[m, k]
+            g += x @ G[k, n]
+            u += x @ U[k, n]
+        H[m, n] = g * sigmoid(g) * u
+    for m, k in tasks(blocks(M, 128), blocks(K, 256)):
+        y = zeros(f32, m, k)
+        for n in blocks(N, 64):
+            y += H[m, n] @ D[n, k]
+        Y[m, k] += y
+"""
+
+
+def test_tiles_that_do_not_fit_are_estimated_as_what_takes_their_place() -> None:
+    program, dims = parse_text(Source("t.pk", MLP)), {"M": 8192, "N": 7168, "K": 8192}
+    found = planned(program, dims, ranks=4, schedule={}, target="sm_90a")
+    assert found.compiled.schedule == found.schedule.schedule != {}
+    asked = autoschedule(program, dims=dims, ranks=4, schedule=found.schedule.schedule)
+    assert found.schedule.taken == asked.taken is not None
+    assert "the program's tiles do not fit into an SM" in str(found.schedule)
 
 
 UNKNOWN = """
