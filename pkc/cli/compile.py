@@ -136,6 +136,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.settings import numbers
     from pkc.driver.autoschedule import as_compiled
     from pkc.driver.building import lengths as lengths_of_program
+    from pkc.driver.compiler import is_of_ranks
     from pkc.driver.programs import find_kernel, load_program
     from pkc.passes.run import print_ir
 
@@ -173,8 +174,11 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
                 planned.schedule,
                 lambda more: autoschedule_for(replace(asked, schedule={**given, **more}), target),
             )
-        console.explanations([*([] if found is None else [found]), *planned.explanations])
-        console.remarks([*([] if found is None else found.remarks), *planned.remarks])
+        alone = found is not None and request.ranks == 1
+        decided = [one for one in planned.explanations if not (alone and is_of_ranks(one))]
+        console.explanations([*([] if found is None else [found]), *decided])
+        left = [one for one in planned.remarks if not (alone and one.of_ranks)]
+        console.remarks([*([] if found is None else found.remarks), *left])
     if below:
         return program, emit(compiled.kernel, request.emit, explain=request.explain)
     return program, print_ir(compiled.module)

@@ -68,6 +68,14 @@ EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
 """How to explain the decisions of a planning pass, from the attributes that it has written."""
 
 
+def is_of_ranks(why: Why) -> bool:
+    """Whether a decision is of no interest on one rank: how accesses to others overlap, and which of them comes
+    first."""
+    if isinstance(why, OrderExplanation):
+        return why.order in ("local_first", "local_last")
+    return isinstance(why, Explanation | FetchPlan)
+
+
 def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT) -> tuple[ModulePass, ...]:
     """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`; to the level
     `written`, which is the roles level with roles as their author wrote them."""
@@ -232,10 +240,10 @@ def _attempt(
 def _instead(kernel: KernelOp, tiles: Mapping[str, str], error: PkcError) -> Remark:
     why = error.diagnostics[0]
     chosen = ", ".join(f"{key}={size}" for key, size in tiles.items())
-    instead = "its blocks do not have the sizes that the program says, but"
+    instead = f"its blocks do not have the sizes that the program says, but {chosen}: with those"
     if set(tiles) == {fit.CLUSTER}:
-        instead = "its rows lie in several CTAs:"
-    reason = f"{instead} {chosen}: {why.fill(why.title)}"
+        instead = f"each of its rows lies in several CTAs, {chosen}, which have room for it: in one"
+    reason = f"{instead}, {why.fill(why.title)}"
     return Remark(fit.STEP, kernel.name, reason, span_of(kernel.location))
 
 

@@ -56,8 +56,8 @@ class Forecast(Planned):
         taken = self.schedule.taken
         if not self.prediction.ends:
             return (
-                f"the time line is cut after {MOST_STEPS // 10**6} million steps; that of smaller sizes is one of the whole"
-                " kernel"
+                f"the time line is cut after {MOST_STEPS // 10**6} million steps: what is not shown may take its time"
+                " differently; at smaller sizes it is whole"
             )
         if taken is None:
             return ""

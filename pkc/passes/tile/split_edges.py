@@ -31,7 +31,7 @@ class SplitEdges(KernelPass):
     in both branches. The results have the same bits, past edges too.
 
     A branch pays where vector instructions are the limit: in loops that have MMAs, for tiles of several axes in
-    registers. Elsewhere memory is, and masks stay as they are.
+    registers. Elsewhere memory is, and masks stay as they are; nobody who has a kernel without MMAs is told.
 
     Before:
 
@@ -59,7 +59,8 @@ class SplitEdges(KernelPass):
     name = "pk-split-edges"
 
     def run(self, kernel: KernelOp) -> None:
-        for masks in list(_chains(kernel)):
+        multiplies = any(isinstance(op, MmaOp) for op in kernel.walk())
+        for masks in list(_chains(kernel)) if multiplies else ():
             _split(masks)
 
 
@@ -132,7 +133,9 @@ def _no_gain(mask: Operation, tile: SSAValue) -> str | None:
     if not isinstance(loop, scf.ForOp):
         return "the mask is not in a loop over blocks"
     if not any(isinstance(op, MmaOp) for op in loop.body.block.ops):
-        return "no MMA is in its loop, whose limit is memory"
+        inside = any(isinstance(op, MmaOp) for op in loop.walk())
+        there = "the MMAs of its loop are in another loop inside of it, beside which it takes little"
+        return there if inside else "no MMA is in its loop, whose limit is memory"
     if isinstance(tile.owner, LoadOp | GatherOp | TransposeOp):
         return "the tile is not in registers"
     return None
