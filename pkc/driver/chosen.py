@@ -63,8 +63,8 @@ class Autoschedule:
             return ""
         best, settings = min(fitting, key=lambda found: found[0].total)
         faster = self.taken is not None and best.total < self.taken.total
-        doubt = f", {self.why_not} if it compiles" if faster else ""
-        return f"; best of {len(self.others)} others{doubt}: {_settings(settings)}, {_time(best)}"
+        doubt = f", not taken: {self.why_not}" if faster else ""
+        return f"; best of {len(self.others)} others: {_settings(settings)}, {_time(best)}{doubt}"
 
     def _give_or_take(self) -> str:
         assert self.taken is not None
