@@ -107,6 +107,21 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`tasks(..., blocks(512, 256))`",
     ),
+    "PK468-in-place": Followed(
+        edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),
+        said="if they were stored to another array than `X`",
+    ),
+    "PK468-sums": Followed(
+        edits=(
+            ("tasks(blocks(M, 64)):", "tasks(M):"),
+            (
+                "        dw[:] += rowsum((x * y).T)",
+                "    for m, n in tasks(blocks(M, 64), blocks(N, 128)):\n"
+                "        dw[n] += rowsum((cast(X[m, n], f32) * cast(Y[m, n], f32)).T)",
+            ),
+        ),
+        said="add up `dw` in `tasks` of blocks of both dimensions, and let rows be `tasks(M)`",
+    ),
     "PK510-scatter-along-columns": Followed(
         edits=(("O: f32[M, N]", "O: f32[N, M]"), ("O[m, to[p]] += Y[m, p]", "O[to[p], m] += Y[m, p].T")),
         said="`O[to[p], m] += t.T`",
