@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects import scf
 
 from pkc.cli.opt import parse_ir
+from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import NOWHERE, Source
@@ -719,6 +720,20 @@ kernel k(X: bf16[M, 64], rows: i32[N], Y: bf16[M, N], N: const = 64):
     remarks = compile_program(parse_text(Source("k.pk", text)), level="roles").remarks
     (found,) = {one.reason for one in remarks if one.operation == "pk.gather" and one.step == "pk-plan-transfers"}
     assert found.startswith(f"rows of `X` do not move by TMA: {reason}")
+
+
+@pytest.mark.parametrize("row", [0, 1, 12, 16, 64])
+def test_additions_in_no_order_are_advised_where_they_compile(row: int) -> None:
+    length, share = (row, "total[:] += rowsum(X[n, :].T)") if row else (1, "total[0] += rowsum(X[n, 0])")
+    text = f"kernel k(X: f32[N, {length}], total: f32[{length}].replicate()):\n"
+    program = parse_text(Source("k.pk", f"{text}    for n in tasks(blocks(N, 64)):\n        {share}\n"))
+    remarks = [one.reason for one in compile_program(program).remarks if one.step == "pk-collect-sums"]
+    try:
+        compile_program(program, schedule={"deterministic": "false"}, level="machine")
+        compiles = True
+    except PkcError:
+        compiles = False
+    assert [reason.endswith("`deterministic=False` adds them where they live") for reason in remarks] == [compiles]
 
 
 MASKED = """
