@@ -169,7 +169,14 @@ FOLLOWED: dict[str, Followed] = {
         edits=(("E[n] += (1.0", "E[n] = E[n] + (1.0"),), said="`E[n] = E[n] + (1.0 - decay) * (P[n] - E[n])`"
     ),
     "PK341-one": Followed(
-        edits=(("Y[0] += rowsum(X[m])", "store_add(Y[0], rowsum(X[m]))"),), said="`store_add(Y[0], ...)`"
+        edits=(("Y[0] += rowsum(X[m])", "store_add(Y[0], rowsum(X[m]))"),),
+        settings={"deterministic": "false"},
+        said="`store_add(Y[0], ...)` and `schedule(deterministic=False)`",
+    ),
+    "PK341-several": Followed(
+        edits=(("db[n] += rowsum(cast(dY[m, n], f32).T)", "store_add(db[n], rowsum(cast(dY[m, n], f32).T))"),),
+        settings={"deterministic": "false"},
+        said="`store_add(db[n], ...)` and `schedule(deterministic=False)`",
     ),
     "PK341-private": Followed(edits=(("C: f32[M, N]", "C: f32[M, N].shard(0)"),), said="`f32[M, N].shard(0)`"),
     "PK402-number": Followed(edits=(("s: f32[1].replicate()", "s: f32[1]"),), said="leave `.replicate()` out"),
