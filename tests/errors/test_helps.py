@@ -107,7 +107,15 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`tasks(..., blocks(512, 256))`",
     ),
+    "PK323-shift": Followed(
+        edits=(
+            ("X: f32[M, N].shard(0), Y: f32[M, N].shard(0)", "X: f32[M, N].symmetric(), Y: f32[M, N].symmetric()"),
+            ("blocks(M, 32, of=rank)", "blocks(M, 32)"),
+        ),
+        said="a `.symmetric()` array, of each rank's own rows, takes any",
+    ),
     "PK468-in-place": Followed(
+        settings={"row": "16384"},
         edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),
         said="if they were stored to another array than `X`",
     ),
