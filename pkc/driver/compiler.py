@@ -22,6 +22,7 @@ from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE, span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
+from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.roles.order_arrivals import OrderArrivals, explain_arrivals
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
@@ -282,7 +283,10 @@ def _compiled(
     except PkcError as error:
         if not tiles:
             raise
-        raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
+        # What no other tiles mend has another cause, and the tiles may be the autoschedule's.
+        mended = (not isinstance(found, NotLowered) or found.sizes for found in error.diagnostics)
+        pairs = zip(error.diagnostics, mended, strict=True)
+        raise PkcError(*(replace(found, context=tiles) if other else found for found, other in pairs)) from None
     return Compiled(module, warnings, explanations, remarks, times, dict(schedule or {}))
 
 

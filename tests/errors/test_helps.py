@@ -304,6 +304,7 @@ FOLLOWED: dict[str, Followed] = {
     "PK430-scatter": _OVERLAP,
     "PK510-scatter": _ANYHOW,
     "PK510-store-add": _ANYHOW,
+    "PK510-store-add-tiles": _ANYHOW,
     "PK510-table": Followed(
         edits=(
             ("Y: bf16[M, N]", "T: i32[M].scratch(), Y: bf16[M, N]"),
