@@ -114,6 +114,11 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="a `.symmetric()` array, of each rank's own rows, takes any",
     ),
+    "PK435-in-place": Followed(
+        settings={"row": "8192"},
+        edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),
+        said="if they were stored to another array than `X`",
+    ),
     "PK468-in-place": Followed(
         settings={"row": "16384"},
         edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -33,7 +34,9 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     arch, shared = target.arch, shared_memory(kernel)
     if shared > target.stage_memory:
         depths = {op: op.depth for op in kernel.body.block.ops if isinstance(op, ChannelOp)}
-        yield plan_errors.SharedMemory(span, name, shared, target.stage_memory, stages_text(depths))
+        yield plan_errors.SharedMemory(
+            span, name, shared, target.stage_memory, stages_text(depths), stages_hint(kernel)
+        )
     roles = [role for role in kernel.roles if GROUP in role.attributes]
     yield from _sms(kernel, roles, target)
     yield from _warps(roles, target)
@@ -246,8 +249,7 @@ def _what_helps(role: RoleOp, found: Peak, columns: int) -> str:
     kind = tile_type(max(found.tiles, key=lambda tile: tile[1])[0])
     length, kernel = kind.shape[-1], role.parent_op()
     assert isinstance(kernel, KernelOp)
-    blocks = (block_type(op.result) for op in kernel.walk() if isinstance(op, BlockOp))
-    if length < columns // 2 or not any(block.of == block.extent == length for block in blocks):
+    if length < columns // 2 or not _is_whole(kernel, length):
         return "use smaller blocks"
     if kind.rank > 1:
         part = min(length // 2, columns)
@@ -255,6 +257,26 @@ def _what_helps(role: RoleOp, found: Peak, columns: int) -> str:
             f"use smaller blocks; or give each task a part of the rows of {length}:"
             f" `tasks(..., blocks({length}, {part}))`, where what all parts need is computed for each"
         )
+    return _of_whole_rows(kernel, length)
+
+
+def stages_hint(kernel: KernelOp) -> str:
+    """What an author can do about too many bytes in shared memory."""
+    channels = (op for op in kernel.body.block.ops if isinstance(op, ChannelOp) and op.host is None)
+    tiles = [tile for channel in channels for tile in in_cta_of(channel).tiles if tile.rank]
+    largest = max(tiles, key=lambda tile: prod(tile.shape), default=None)
+    if largest is not None and largest.rank == 1 and _is_whole(kernel, largest.shape[0]):
+        return _of_whole_rows(kernel, largest.shape[0])
+    return "use smaller blocks, or fewer `stages`"
+
+
+def _is_whole(kernel: KernelOp, length: int) -> bool:
+    """Whether blocks of so many positions are whole dimensions."""
+    blocks = (block_type(op.result) for op in kernel.walk() if isinstance(op, BlockOp))
+    return any(block.of == block.extent == length for block in blocks)
+
+
+def _of_whole_rows(kernel: KernelOp, length: int) -> str:
     whole = f"rows of {length} are as long as their dimension, which no size of blocks changes"
     if sums := sorted(_sums(kernel)):
         return f"{whole}; add up {_listed(sums)} in `tasks` of blocks of both dimensions, and let rows be `tasks(M)`"
