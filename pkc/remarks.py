@@ -24,6 +24,8 @@ class Remark:
     """The operation that was left as it was, as the IR names it."""
     reason: str
     span: Span
+    of_ranks: bool = False
+    """Whether it is of no interest on one rank."""
 
     @property
     def place(self) -> str:
@@ -38,17 +40,18 @@ class Remark:
 _COLLECTED: ContextVar[list[Remark] | None] = ContextVar("remarks", default=None)
 
 
-def missed(step: str, op: Operation, reason: str) -> None:
+def missed(step: str, op: Operation, reason: str, *, of_ranks: bool = False) -> None:
     """Record that the pass `step` left `op` as it was, though its docstring promises more. Operations that the
     pass is not made for get no remark.
 
     `reason` says in the words of the program what was not done, what prevents it, and what would help: a short clause
-    or two, without a full stop. Nothing happens unless somebody is `collecting`.
+    or two, without a full stop. What is `of_ranks` does not matter on one rank. Nothing happens unless somebody is
+    `collecting`.
     """
     collected = _COLLECTED.get()
     if collected is None:
         return
-    remark = Remark(step, op.name, reason, span_of(op.location))
+    remark = Remark(step, op.name, reason, span_of(op.location), of_ranks)
     if remark not in collected:
         collected.append(remark)
 

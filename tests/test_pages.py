@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pkc.runtime.element import ELEMENTS
+
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
@@ -20,6 +22,13 @@ def test_snippets_for_gpus_import_what_they_name() -> None:
         exec(imports, names)
         for name in ("pkc", "Mesh", "LoadedKernel", "artifact_for", "load_program"):
             assert name in names or not re.search(rf"\b{name}[.(]", program.replace(imports, "")), name
+
+
+def test_the_page_of_the_runtime_has_the_types_of_torch() -> None:
+    page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
+    first = " | ".join(f"`{name}`" for name in ELEMENTS)
+    second = " | ".join(f"`{element.torch.removeprefix('torch.')}`" for element in ELEMENTS.values())
+    assert f"| pkc | {first} |\n" in page and f"| torch | {second} |\n" in page
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

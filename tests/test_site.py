@@ -20,6 +20,7 @@ QUICK = (
     "from_triton.md",
     "from_thunderkittens.md",
     "from_nccl.md",
+    "cookbook.md",
     "language.md",
     "gallery.md",
 )

@@ -69,7 +69,7 @@ class NeverAwaited(Diagnostic):
     code = "PK483"
     title = "nobody waits for {counter} of rank {rank}, which gets {sent} signals"
     label = "signalled here"
-    help = "wait for them, or remove them"
+    help = "a `wait` is missing in front of what they announce; signals that announce nothing can go"
     counter: str
     rank: int
     sent: int

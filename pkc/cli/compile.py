@@ -134,7 +134,9 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
+    from pkc.driver.autoschedule import as_compiled
     from pkc.driver.building import lengths as lengths_of_program
+    from pkc.driver.compiler import is_of_ranks
     from pkc.driver.programs import find_kernel, load_program
     from pkc.passes.run import print_ir
 
@@ -145,10 +147,11 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     program = load_program(file, imports=not request.no_import)
     options = schedule_options(request.schedule)
     chosen = find_kernel(program, file, kernel) if kernel is not None or below or sizes else None
-    found = None
+    found = asked = None
     if sizes and chosen is not None:
         values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        found = autoschedule_for(Chosen(program, chosen, request.ranks, values, sizes, options), target)
+        asked = Chosen(program, chosen, request.ranks, values, sizes, dict(options))
+        found = autoschedule_for(asked, target)
         options |= found.schedule
     level = "machine" if below else request.emit
     divisors = None
@@ -164,8 +167,18 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     )
     if request.explain:
         planned = compiled if level == "machine" else compile_far(program, kernel, values, options, target, divisors)
-        console.explanations([*([] if found is None else [found]), *planned.explanations])
-        console.remarks([*([] if found is None else found.remarks), *planned.remarks])
+        if found is not None and asked is not None:
+            given = asked.schedule
+            found = as_compiled(
+                found,
+                planned.schedule,
+                lambda more: autoschedule_for(replace(asked, schedule={**given, **more}), target),
+            )
+        alone = found is not None and request.ranks == 1
+        decided = [one for one in planned.explanations if not (alone and is_of_ranks(one))]
+        console.explanations([*([] if found is None else [found]), *decided])
+        left = [one for one in planned.remarks if not (alone and one.of_ranks)]
+        console.remarks([*([] if found is None else found.remarks), *left])
     if below:
         return program, emit(compiled.kernel, request.emit, explain=request.explain)
     return program, print_ir(compiled.module)

@@ -42,10 +42,12 @@ def execute(request: Request) -> None:
     found = predicted(request.chosen, request.target)
     shown, until = found.timelines(request.measured, request.ctas)
     click.echo(f"{found.schedule}\n")
-    click.echo(table.text(found.prediction.events))
+    click.echo(table.text(found.prediction.events, ends=found.prediction.ends))
     for one in shown:
         click.echo(f"\n{text(first_rank(one), until)}")
     launch = lookup(request.target).rates.launch / 1e3
     click.echo(f"\nTimes in us since the CTAs began; a launch takes {launch:.0f} us more. Lanes are those of rank 0.")
+    if found.note:
+        click.echo(f"\n{found.note}")
     if request.output is not None:
         found.save(request.output, measured=request.measured, ctas=request.ctas)

@@ -12,7 +12,9 @@ class Spills(Diagnostic):
     severity = "warning"
     title = "registers of `{kernel}` spill: {found}"
     label = "the largest tile in registers"
-    help = "smaller blocks, or more `consumers`, leave each thread fewer elements"
+    help = (
+        "`--explain` says of other tiles whether they spill, such as `--schedule tile_M=64`; `pkc tune` measures them"
+    )
     kernel: str
     found: str
 

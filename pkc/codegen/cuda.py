@@ -15,7 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.codegen.artifact import Alarm, Base, Epochs, Field, HeapStride, Scalar, TensorMaps
 from pkc.codegen.kernel_parameters import struct_fields
-from pkc.codegen.names import Names
+from pkc.codegen.names import DECLARED, Names
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import (
@@ -62,9 +62,9 @@ _COMPARE_F = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
 
 
 def entry_name(kernel: KernelOp) -> str:
-    """The name of the kernel's function: that of the kernel, unless C++ or an instruction has it."""
+    """The name of the kernel's function: that of the kernel, unless C++, CUDA or an instruction has it."""
     used = (op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp))
-    return Names(used).new(kernel.sym_name.data)
+    return Names((*DECLARED, *used)).new(kernel.sym_name.data)
 
 
 def print_kernel(kernel: KernelOp) -> str:

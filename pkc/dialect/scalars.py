@@ -51,6 +51,7 @@ _BINARY: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AndIOp: lambda a, b: a & b,
     arith.OrIOp: lambda a, b: a | b,
     arith.XOrIOp: lambda a, b: a ^ b,
+    arith.ShLIOp: lambda a, b: wrap_i32(a << (b & 31)),  # as of tiles
 }
 
 _COMPARE: tuple[Callable[[Any, Any], bool], ...] = (

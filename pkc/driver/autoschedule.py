@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 
 from pkc.cost.records import UnknownWorkError
@@ -11,7 +11,7 @@ from pkc.dialect.by_table import GatherOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.driver import tuned
-from pkc.driver.chosen import Autoschedule
+from pkc.driver.chosen import Autoschedule, duration
 from pkc.driver.compiler import Number
 from pkc.driver.planned_candidates import candidates
 from pkc.driver.search import OVERLAP, Asked, Search, estimated
@@ -53,8 +53,8 @@ def autoschedule(
     entry = tuned.key(program, name, target, ranks, dims, constants or {}, schedule or {})
     kept = tuned.look_up(entry) if measured else None
     if kept is not None:
-        took = f"measured: {kept.nanoseconds / 1000:.3g} us, and {kept.estimated / 1000:.3g} us as estimates choose"
-        return Autoschedule(kept.schedule, reason=took, place=describe(span.location()))
+        took = f"measured: {duration(kept.nanoseconds)}, and {duration(kept.estimated)} as estimates choose"
+        return Autoschedule(kept.schedule, reason=took, place=describe(span.location()), asked=schedule or {})
     # Copies must not wait behind the kernel in one hardware queue.
     engines = hardware_queues() >= QUEUES
     asked = Asked(
@@ -63,7 +63,7 @@ def autoschedule(
     found = _autoschedule(asked)
     # Programs that differ only in source locations are equal, and share a result.
     remarks = tuple(Remark(STEP, KernelOp.name, reason, span) for reason in found.untried)
-    return replace(found, place=describe(span.location()), remarks=remarks)
+    return replace(found, place=describe(span.location()), remarks=remarks, asked=schedule or {})
 
 
 def _calibrated(name: str, measured: bool) -> Target:
@@ -84,7 +84,7 @@ def _autoschedule(asked: Asked) -> Autoschedule:
     except UnknownWorkError as error:
         return Autoschedule(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
     if sets_tiles(base.kernel):
-        return Autoschedule(reason="the schedule sets tiles")
+        return Autoschedule(taken=instead, usual=asked.target.rates.error_of_mmas, reason="the schedule sets tiles")
     if asked.ranks == 1 and OVERLAP.isdisjoint(base.kernel.schedule) and _stages_rows(base.kernel):
         # Nothing comes from elsewhere: roles that fetch it would take a warp from those that copy rows.
         more = {"overlap": "intra_sm"}
@@ -92,6 +92,22 @@ def _autoschedule(asked: Asked) -> Autoschedule:
         why = "no role fetches, so that more warps copy rows"
         return replace(found, schedule={**found.schedule, **more}, instead=instead, why=why)
     return Search(asked, base, others, instead).found()
+
+
+def as_compiled(
+    found: Autoschedule, compiled: Mapping[str, str], again: Callable[[Mapping[str, str]], Autoschedule]
+) -> Autoschedule:
+    """What was chosen, with the tiles that a kernel is `compiled` with if the program's do not fit, and the estimate of
+    these: `again` is the autoschedule with more in the schedule."""
+    known = {*found.schedule, *found.asked}
+    smaller = {key: size for key, size in compiled.items() if key not in known}
+    if not any(key.startswith(TILE) for key in smaller):
+        return found
+    chosen = {**found.schedule, **smaller}
+    estimated = again(chosen)
+    return replace(
+        found, schedule=chosen, taken=estimated.taken, instead=None, reason="the program's tiles do not fit into an SM"
+    )
 
 
 def sets_tiles(kernel: KernelOp) -> bool:

@@ -34,17 +34,19 @@ class Autoschedule:
     """Why it is taken though the program's is estimated to be faster."""
     why_not: str = "too small a gain"
     """Why none of the others is taken that is estimated to be faster."""
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the caller sets in place of the program."""
 
     def __str__(self) -> str:
-        if self.taken is None or self.instead is None:
-            return f"{self.place}: schedule: {_settings(self.schedule) or 'as the program says'} ({self.reason})"
-        if not self.schedule:
-            which, over = (
-                "as the program says",
-                f"{_tasks(self.taken)}; estimated {_time(self.taken)}{self._next_best()}",
-            )
+        as_it_is = f"as asked for, {_settings(self.asked)}" if self.asked else "as the program says"
+        which = _settings(self.schedule) or as_it_is
+        if self.taken is None:
+            return f"{self.place}: schedule: {which} ({self.reason})"
+        if self.instead is None:
+            over = f"{_tasks(self.taken)}; estimated {_time(self.taken)}; {self.reason}"
+        elif not self.schedule:
+            over = f"{_tasks(self.taken)}; estimated {_time(self.taken)}{self._next_best()}"
         else:
-            which = _settings(self.schedule)
             instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
             over = f"{instead}; estimated {_time(self.taken)} against {_time(self.instead)}{self._though_slower()}"
         return f"{self.place}: schedule: {which} ({over}{self._give_or_take()})"
@@ -61,8 +63,8 @@ class Autoschedule:
             return ""
         best, settings = min(fitting, key=lambda found: found[0].total)
         faster = self.taken is not None and best.total < self.taken.total
-        doubt = f", {self.why_not} if it compiles" if faster else ""
-        return f"; best of {len(self.others)} others{doubt}: {_settings(settings)}, {_time(best)}"
+        doubt = f", not taken: {self.why_not}" if faster else ""
+        return f"; best of {len(self.others)} others: {_settings(settings)}, {_time(best)}{doubt}"
 
     def _give_or_take(self) -> str:
         assert self.taken is not None
@@ -81,4 +83,13 @@ def _tasks(found: Estimate) -> str:
 
 
 def _time(found: Estimate) -> str:
-    return f"{found.total / 1000:.3g} us"
+    return duration(found.total)
+
+
+def duration(nanoseconds: float) -> str:
+    """A time in three digits: in milliseconds from 1000 us on, in seconds from 1000 ms on."""
+    value, unit = nanoseconds / 1e3, "us"
+    for larger in ("ms", "s"):
+        if value >= 999.5:  # printed as 1000
+            value, unit = value / 1e3, larger
+    return f"{value:.3g} {unit}" if value < 999.5 else f"{value:.0f} {unit}"

@@ -22,6 +22,7 @@ from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE, span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
+from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.roles.order_arrivals import OrderArrivals, explain_arrivals
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
@@ -66,6 +67,14 @@ EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanMma: explain_mma,
 }
 """How to explain the decisions of a planning pass, from the attributes that it has written."""
+
+
+def is_of_ranks(why: Why) -> bool:
+    """Whether a decision is of no interest on one rank: how accesses to others overlap, and which of them comes
+    first."""
+    if isinstance(why, OrderExplanation):
+        return why.order in ("local_first", "local_last")
+    return isinstance(why, Explanation | FetchPlan)
 
 
 def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT) -> tuple[ModulePass, ...]:
@@ -232,10 +241,10 @@ def _attempt(
 def _instead(kernel: KernelOp, tiles: Mapping[str, str], error: PkcError) -> Remark:
     why = error.diagnostics[0]
     chosen = ", ".join(f"{key}={size}" for key, size in tiles.items())
-    instead = "its blocks do not have the sizes that the program says, but"
+    instead = f"its blocks do not have the sizes that the program says, but {chosen}: with those"
     if set(tiles) == {fit.CLUSTER}:
-        instead = "its rows lie in several CTAs:"
-    reason = f"{instead} {chosen}: {why.fill(why.title)}"
+        instead = f"each of its rows lies in several CTAs, {chosen}, which have room for it: in one"
+    reason = f"{instead}, {why.fill(why.title)}"
     return Remark(fit.STEP, kernel.name, reason, span_of(kernel.location))
 
 
@@ -274,7 +283,10 @@ def _compiled(
     except PkcError as error:
         if not tiles:
             raise
-        raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
+        # What no other tiles mend has another cause, and the tiles may be the autoschedule's.
+        mended = (not isinstance(found, NotLowered) or found.sizes for found in error.diagnostics)
+        pairs = zip(error.diagnostics, mended, strict=True)
+        raise PkcError(*(replace(found, context=tiles) if other else found for found, other in pairs)) from None
     return Compiled(module, warnings, explanations, remarks, times, dict(schedule or {}))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from pkc.driver.autoschedule import autoschedule
+from pkc.driver.autoschedule import as_compiled, autoschedule
 from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import Compiled, Number, compile_program, constants_of, refuse_unknown
 from pkc.driver.divisors import divisors_of
@@ -48,9 +49,10 @@ def planned(
     refuse_unknown(source.name, given, known)
     sizes = {name: given[name] for name in called.dims if name in given}
     dims = resolve_dims(tile, sizes, {}, ranks)  # pyright: ignore[reportArgumentType]
-    chosen = autoschedule(
-        program, dims=dims, ranks=ranks, kernel=source.name, constants=constants, schedule=schedule, target=target
+    choose = partial(
+        autoschedule, program, dims=dims, ranks=ranks, kernel=source.name, constants=constants, target=target
     )
+    chosen = choose(schedule=schedule)
     options = {**schedule, **chosen.schedule}
     divisors = divisors_of([tile], dims, ranks)
     compiled = compile_program(
@@ -62,4 +64,5 @@ def planned(
         target=target,
         divisors=divisors,
     )
+    chosen = as_compiled(chosen, compiled.schedule, lambda more: choose(schedule={**schedule, **more}))
     return Planned(chosen, options, compiled, dims, ranks, divisors)

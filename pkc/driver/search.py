@@ -153,6 +153,9 @@ class Search:
         several = self._estimated(streaming(*self._asked.of, self._target))
         least = 1 if STAGES in self._fixed else self._tuning.stream_stages
         others = [found for found in several if found[0].stages >= least]
+        fastest = min(several, key=lambda found: found[0].total, default=self._now)[0]
+        if 1 < fastest.stages < least:
+            self._why_not = f"{fastest.stages} stages hide too little of what loads take"
         taken = self._better(self._now, others, 1.0, self._launch)
         return self._because(_EQUAL_STREAMS if self._instead.stages else _NO_ROOM, self._now, taken)
 
@@ -193,6 +196,8 @@ class Search:
             self._why_not = "measured to be slower"
             return 0.0
         doubt = instead.doubt if self._ranks == 1 else instead.error
+        if doubt > self._target.rates.error_of_mmas:
+            self._why_not = f"too small a gain for estimates that may be off by {doubt:.0%}"
         gain = tuning.gain if self._ranks == 1 else tuning.gain_over_ranks
         return careful(tuning.gain_of_chains if instead.chained else gain, doubt, self._target)
 

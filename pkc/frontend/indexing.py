@@ -153,10 +153,11 @@ def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
     size = constant_integer(evaluate(frame, node.args[1]), "the size of a block", node.args[1].span)
     if not 1 <= size <= 65536:
         raise PkcError(BadBlocks(node.args[1].span, f"the size is {size}", "a block has between 1 and 65536 positions"))
-    if isinstance(dim, str) and size > 1:
+    name = dim if isinstance(dim, str) else _constant_named(frame, node.args[0])
+    if name and size > 1:
         # Blocks of one position are integers: with another size the program would mean something else.
-        frame.tiled.add(dim)
-        size = frame.tiles.get(dim, size)
+        frame.tiled.add(name)
+        size = frame.tiles.get(name, size)
     options = {keyword.name: keyword.value for keyword in node.keywords}
     bounds = {name: _bound(frame, value, evaluate) for name, value in options.items()}
     explicit = "start" in bounds or "stop" in bounds
@@ -167,6 +168,11 @@ def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
         hint = f"the blocks of {dim} follow the shards, of which `of=` chooses one; in a task, `if {_inside(options)}:`"
         raise PkcError(BadBlocks(node.span, f"{dim} is sharded, so its blocks cannot have bounds", hint))
     return BlockList(dim, size, bounds.get("of"), bounds.get("start"), bounds.get("stop"), sharded)
+
+
+def _constant_named(frame: Frame, node: tree.Expr) -> str:
+    """The constant of the kernel that an expression names; empty for any other."""
+    return node.id if isinstance(node, tree.Name) and frame.fixed.get(node.id) == "a constant" else ""
 
 
 def _inside(bounds: Mapping[str, tree.Expr]) -> str:

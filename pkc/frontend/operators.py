@@ -48,7 +48,7 @@ FUNCTIONS = tuple(word for word in _TILE_UNARY if word.isidentifier() and word !
 
 _INTEGER: dict[str, type[Operation]] = {
     "+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "max": arith.MaxSIOp,
-    "min": arith.MinSIOp,
+    "min": arith.MinSIOp, "<<": arith.ShLIOp,
 }  # fmt: skip
 
 _PREDICATES = {
@@ -132,18 +132,20 @@ def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Valu
 
 
 def _check_bits(op: str, kind: str, left: Value, right: Value, span: Span) -> None:
-    """That operands of an operator on bits are integers, of which one is a tile or both are constants."""
+    """That operands of an operator on bits are integers, of which one is a tile or both are constants; a constant may
+    be shifted to the left by any integer, which gives powers of two."""
     if kind != "integer":
         raise PkcError(BadOperand(span, op, str(left), "integers"))
     kinds = {type(left), type(right)}
-    if Tile not in kinds and kinds != {Constant}:
+    power = op == "<<" and isinstance(left, Constant) and is_scalar_integer(right)
+    if Tile not in kinds and kinds != {Constant} and not power:
         raise PkcError(
             BadOperand(
                 span,
                 op,
                 str(left),
                 "a tile of i32",
-                "of numbers that are no tiles `x // 8` shifts, and `x % 8` has the lowest bits",
+                "of numbers that are no tiles `x * 8` and `x // 8` shift, and `x % 8` has the lowest bits",
             )
         )
     if op in ("<<", ">>") and isinstance(right, Constant) and not 0 <= right.value < 32:

@@ -181,6 +181,11 @@ class _Picked:
             hint = "tables name whole rows of it, by its first dimension: `X[rows[p], k]`"
             problem = "of a sharded array, other dimensions are read by blocks and integers"
             where = next((where for number, _, where in self.tables if number or len(self.tables) == 1), at)
-            raise PkcError(BadIndex(where, self.array.name, str(first), hint, problem=problem))
+            got, text = str(first), where.text
+            if "[" not in text and "\n" not in text:  # computed of positions
+                got = f"`{text}`"
+                problem = "positions that are computed are a table, and of a sharded array, tables name whole rows"
+                hint = "only its first dimension takes them; a `.symmetric()` array, of each rank's own rows, takes any"
+            raise PkcError(BadIndex(where, self.array.name, got, hint, problem=problem))
         op = GatherOp.along(self.array.ssa, self.places, self.flat, shape(tuple(self.axes)))
         return Tile(self.frame.value(op, span), kind.element_type, tuple(self.axes))

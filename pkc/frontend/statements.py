@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from xdsl.ir import Block as IRBlock
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, by_table, counters
 from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
 from pkc.dialect.prints import PrintOp
-from pkc.dialect.program import RoleOp
+from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import FLOATS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, peers, picking, tree
@@ -169,9 +169,29 @@ def _sum(frame: Frame, node: tree.AugAssign, place: Place, value: tree.Expr) -> 
         added = node.value.span.text if "\n" not in node.value.span.text else "..."
         binds_less = isinstance(node.value, tree.Binary) and node.value.op in ("&", "|", "^", "<<", ">>")
         operand = f"({added})" if binds_less else added
-        texts = (array.name, array.declared, node.target.span.text, operand, shared)
-        raise PkcError(SumIntoPrivate(node.span, *texts))
+        written = node.target.span.text
+        instead = f"write `{written} = {written} + {operand}`"
+        if _of_several_tasks(frame, place):
+            instead = (
+                f"where several tasks add to it, write `store_add({written}, ...)` and `schedule(deterministic=False)`"
+            )
+        raise PkcError(SumIntoPrivate(node.span, array.name, array.declared, instead, shared))
     _add(frame, place, "+=", value, node.span)
+
+
+def _of_several_tasks(frame: Frame, place: Place) -> bool:
+    """Whether tasks around here differ in an index that has no part in a place."""
+    found, todo = set[SSAValue](), list(place.indices)
+    while todo:
+        value = todo.pop()
+        found.add(value)
+        todo += value.owner.operands if isinstance(value.owner, Operation) else ()
+    op = frame.block.parent_op()
+    while op is not None:
+        if isinstance(op, TasksOp) and not found.issuperset(op.body.block.args):
+            return True
+        op = op.parent_op()
+    return False
 
 
 def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> None:

@@ -271,15 +271,13 @@ class SumIntoPrivate(Diagnostic):
     title = "`+=` sums over ranks, but `{name}` is private to each rank"
     label = "{name} is {declared}"
     help = (
-        "to add to what `{name}` has, write `{place} = {place} + {value}`, or `store_add({place}, ...)` where several"
-        " tasks add; for the sum over ranks, which begins at zero, declare it {shared}`{declared}.replicate()` to give"
-        " all ranks the whole"
+        "to add to what `{name}` has, {instead}; for the sum over tasks and ranks, which begins at zero, declare it"
+        " {shared}`{declared}.replicate()` to give all ranks the whole"
     )
     name: str
     declared: str
-    place: str
-    value: str
-    """What is added, as an operand of `+`."""
+    instead: str
+    """What to write, which depends on whether one task adds to a place, or several."""
     shared: str
     """How to give each owner its shard, where it can have one."""
 

@@ -62,12 +62,13 @@ class SharedMemory(Diagnostic):
     title = "`{kernel}` needs {needed} bytes of shared memory, and a CTA has {available}"
     label = "tiles and stages of this kernel"
     note = "{tiles}"
-    help = "use smaller blocks, or fewer `stages`"
+    help = "{hint}"
     kernel: str
     needed: int
     available: int
     tiles: str = ""
     """What lies there, with its bytes."""
+    hint: str = "use smaller blocks, or fewer `stages`"
 
 
 class ReorderedAccess(Diagnostic):

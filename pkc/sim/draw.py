@@ -77,7 +77,7 @@ def draw_inputs(
     seed is odd, else from the lower one: enough for branches and loops, not for times."""
     called = Program(find_kernel(module, kernel))
     sizes = resolve_dims(called.kernel, dims, {}, ranks) | {RANKS: ranks}
-    check_memory(called, sizes)
+    check_memory(called, sizes, only)
     rng = np.random.default_rng(seed)
     wanted = (*called.inputs, *called.scalars) if only is None else only
     drawn: dict[str, Any] = {name: _array(called, name, sizes, rng, period) for name in called.inputs if name in wanted}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -185,9 +185,10 @@ def _scalar(program: Program, name: str, value: Any) -> float | int:
     return rounded
 
 
-def check_memory(program: Program, sizes: Mapping[str, int]) -> None:
-    """Refuse a run whose arrays take too much memory."""
-    lengths = ([dim if isinstance(dim, int) else sizes[dim] for dim in a.dimensions] for a in program.arrays.values())
+def check_memory(program: Program, sizes: Mapping[str, int], only: Collection[str] | None = None) -> None:
+    """Refuse a run whose arrays, or `only` some of them, take too much memory."""
+    kinds = [kind for name, kind in program.arrays.items() if only is None or name in only]
+    lengths = ([dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions] for kind in kinds)
     found = sum(map(math.prod, lengths)) * sizes[RANKS] * _BYTES // 2**30
     if found > MOST_GIB:
         raise PkcError(errors.TooLarge(program.span, found, MOST_GIB))

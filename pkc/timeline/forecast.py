@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pkc import console
 from pkc.diagnostics import PkcError
+from pkc.driver.chosen import duration
 from pkc.driver.compiler import Number
 from pkc.driver.errors import BadArgument
 from pkc.driver.planned import Planned, planned
@@ -16,7 +17,7 @@ from pkc.location import NOWHERE
 from pkc.timeline import chrome, page, png
 from pkc.timeline.lanes import Timeline, end_of, timeline
 from pkc.timeline.measured import read
-from pkc.timeline.predict import Prediction, predict
+from pkc.timeline.predict import MOST_STEPS, Prediction, predict
 from pkc.timeline.text import text
 
 WRITTEN = (".html", ".png", ".json")
@@ -39,16 +40,26 @@ class Forecast(Planned):
     def title(self) -> str:
         """One line: kernel, ranks, sizes and how long it takes."""
         sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
-        part = "" if self.prediction.ends else ", its first part"
         gpus = f"{self.ranks} GPU{'s' * (self.ranks > 1)}"
         name = self.compiled.kernel.sym_name.data
-        return f"{name} on {gpus}{sizes}: predicted, {self.prediction.nanoseconds / 1e3:.1f} us{part}"
+        took = f"{self.prediction.nanoseconds / 1e3:.1f} us"
+        taken = self.schedule.taken
+        if self.prediction.ends:
+            return f"{name} on {gpus}{sizes}: predicted, {took}"
+        whole = "" if taken is None else f" of about {duration(taken.total - taken.launch)} (estimated)"
+        return f"{name} on {gpus}{sizes}: the first {took}{whole}"
 
     @property
     def note(self) -> str:
-        """What to say where the time line ends far from the estimate that the schedule was chosen by; else nothing."""
+        """What to say where the time line is cut, or ends far from the estimate that the schedule was chosen by; else
+        nothing."""
         taken = self.schedule.taken
-        if taken is None or not self.prediction.ends:
+        if not self.prediction.ends:
+            return (
+                f"the time line is cut after {MOST_STEPS // 10**6} million steps: what is not shown may take its time"
+                " differently; at smaller sizes it is whole"
+            )
+        if taken is None:
             return ""
         launched = taken.total - taken.launch
         apart = self.prediction.nanoseconds / launched
@@ -56,7 +67,7 @@ class Forecast(Planned):
             return ""
         return (
             f"the time line, which plays the steps of every CTA, ends at {apart:.2g} times the estimate"
-            f" of {launched / 1e3:.3g} us without the launch; schedules are compared by estimates,"
+            f" of {duration(launched)} without the launch; schedules are compared by estimates,"
             " which were fitted to measured times"
         )
 

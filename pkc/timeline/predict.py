@@ -131,8 +131,18 @@ class _Run:
         if not self._queue and stuck is not None:
             why = "roles wait for each other for ever, first here (`pkc check` says more)"
             raise PkcError(NotPredicted(span_of(stuck.location), self._called.name, why))
+        self._cut()
         ctas = self._machine.ctas + self._machine.comm_ctas
         return self._recorder.prediction(self._processes, ctas, ends=not self._queue)
+
+    def _cut(self) -> None:
+        """What is waited for when the time line is cut is waited for until then."""
+        end = max((one.time for one in self._processes), default=0.0)
+        for one in self._processes:
+            if one.pending is not None:
+                kind, op, *more = one.pending
+                what = f"`{more[0][0]}`" if kind == steps.WAIT else self._ring(one, op)[0].label
+                self._recorder.waited(one, op, what, end)
 
     def _begin(self, rank: int, number: int, op: RoleOp, run: steps.RoleSteps) -> None:
         engine = op.role.data is Role.CopyEngine

@@ -55,6 +55,8 @@ class Process:
     records: list[tuple[int, int, float, float]] = field(default_factory=list[tuple[int, int, float, float]])
     """Point, task, begin, length."""
     task: int = -1
+    within: Operation | None = None
+    """The tasks that it is in."""
     summed: dict[int, float] = field(default_factory=lambda: defaultdict(float))
 
     def complete(self, left: int) -> None:

@@ -58,14 +58,25 @@ class Recorder:
         """The begin of a task."""
         self._close(one)
         one.task += 1
+        one.within = step[1]
         one.records.append((self.point(one, "task", task_work(step[1]), step[1]), one.task, one.time, 0.0))
         return True
 
     def over(self, one: Process, step: steps.Step) -> bool:
         """The tasks of a phase are done."""
         self._close(one)
+        one.within = None
         one.records.append((self.point(one, "over", task_work(step[1]), step[1]), -1, one.time, 0.0))
         return True
+
+    def cut(self, one: Process, end: float) -> None:
+        """What a process is in the midst of when the time line ends counts until then."""
+        if one.within is not None:
+            one.time = end
+            self.over(one, (steps.OVER, one.within))
+        self._close(one)
+        one.time = end
+        self.end(one)
 
     def _close(self, one: Process) -> None:
         """The end of a task: what its waits in loops add up to."""
@@ -103,9 +114,7 @@ class Recorder:
         end = max((one.time for one in processes), default=0.0)
         for one in shown:
             if one.records[-1][0] != self._points.get((one.role, "end", "", one.op)):
-                self._close(one)
-                one.time = end
-                self.end(one)
+                self.cut(one, end)
         shown.sort(key=lambda one: (one.rank, one.cta, one.role))
         rows = [(one, record) for one in shown for record in one.records]
         sms = column([list(range(ctas))] * self._ranks, np.int64)

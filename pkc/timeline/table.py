@@ -30,18 +30,23 @@ class Line:
     last: Floats
 
 
-def text(events: Events) -> str:
-    """The table, after a few lines on the kernel as a whole and on each role."""
+def text(events: Events, *, ends: bool = True) -> str:
+    """The table, after a few lines on the kernel as a whole and on each role. If the kernel goes on behind the events
+    (not `ends`), the end of a role may be where they are cut."""
     found = list(lines(events))
-    return "\n".join([*_kernel(events), "", *_sentences(found), "", *_table(found)])
+    return "\n".join([*_kernel(events, ends), "", *_sentences(found), "", *_table(found)])
 
 
-def _kernel(events: Events) -> Iterator[str]:
+def _kernel(events: Events, whole: bool) -> Iterator[str]:
     """When the CTAs of each rank began and ended."""
     begins, ends = events.of_kind("cta"), events.of_kind("end")
     for rank in range(len(events.sms)):
         here = events.rank == rank
         first, last = events.begin[begins & here] / 1e3, events.begin[ends & here] / 1e3
+        if not whole:
+            left = (last == last.max()).mean()
+            yield f"rank {rank}: cut at {last.max():.1f} us, when {left:.0%} of the warp roles have not ended"
+            continue
         yield (
             f"rank {rank}: CTAs begin within {first.max():.1f} us; their warp roles end from {last.min():.1f}"
             f" to {last.max():.1f} us, half of them by {np.median(last):.1f}"
@@ -130,10 +135,11 @@ class _Role:
         """A set of tasks without its waits, then the waits."""
         point = self._events.trace.points[number]
         begins = (self._point == number) & self._moments("task")
-        # A task ends where the next one begins, or where the tasks are over.
+        # A task ends where the next one begins, or where the tasks are over; what was recorded may end before.
         moments = np.flatnonzero(begins | self._moments("over"))
-        ends = np.zeros(len(self._begin))
-        ends[moments[:-1]] = self._begin[moments[1:]]
+        ends = self._most(np.ones(len(self._end), np.bool_), self._end)[self._row]
+        closed = self._row[moments[:-1]] == self._row[moments[1:]]
+        ends[moments[:-1][closed]] = self._begin[moments[1:][closed]]
         spans = np.where(begins, ends - self._begin, 0.0)
         waits = list(self._waits(np.unique(self._point).tolist(), number))
         rest = self._sum(begins, spans) - 1e3 * sum((line.each for line in waits), np.zeros(len(self._rows)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pkc.check.counterexample import Counterexample, Search, counterexample, explore_small
@@ -308,3 +309,33 @@ def test_the_wait_of_the_text_is_shown_and_who_ended_it(tmp_path: Path, capsys: 
     assert re.search(r"rank 1 .*k.pk:10 .* signals `s\[0\]` of rank 0: now 1", run)
     assert re.search(r"rank 0 .*k.pk:7 .* waits for `s\[0\]` to be 1: is 1", run)
     assert "joined" in run
+
+
+UNEVEN = """\
+kernel a2a_v(X: bf16[P, H], count: i32[ranks], off: i32[ranks], to: i32[ranks], Y: bf16[Q, H].symmetric()):
+    for r in tasks(ranks):
+        for p, h in tasks(blocks(P, 32, start=min(off[r], P), stop=min(off[r] + count[r], P)), blocks(H, 256)):
+            Y.at(r)[positions(p) - off[r] + to[r], h] = X[p, h]
+"""
+
+
+def test_a_promise_of_the_caller_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Drawn rows overlap; with what callers pass, as the help says, nothing does."""
+    path = tmp_path / "k.pk"
+    path.write_text(UNEVEN)
+    assert main(["check", str(path), "--ranks", "2"]) == 1
+    shown = capsys.readouterr()
+    assert "error[PK730]" in shown.err
+    names = ("count", "off", "to")
+    said = " ".join(f"--in {name}={name}.npy" for name in names)
+    assert (
+        f"= help: `count`, `off`, `to` are drawn: if callers promise more, as that rows do not overlap, `{said}`"
+        in (shown.err)
+    )
+    count = np.array([[3, 5], [4, 2]], np.int32)  # of each rank, to each rank
+    starts = np.cumsum(count, axis=1) - count, np.cumsum(count, axis=0) - count
+    options = []
+    for name, table in zip(names, (count, *starts), strict=True):
+        np.save(tmp_path / f"{name}.npy", table.astype(np.int32))
+        options += ["--in", f"{name}={tmp_path / f'{name}.npy'}"]
+    assert main(["check", str(path), "--ranks", "2", *options, "--set", "P=8,Q=8,H=64"]) == 0, capsys.readouterr().err

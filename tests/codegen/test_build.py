@@ -749,6 +749,26 @@ def test_spills(monkeypatch: pytest.MonkeyPatch) -> None:
     # The accumulator, which the loop carries.
     assert (warning.code, warning.severity, warning.span.line) == ("PK803", "warning", 5)
     assert "16 bytes spill stores" in resources(made)
+    assert "`--schedule tile_M=64`; `pkc tune` measures" in warning.fill(warning.help)
+
+
+def test_smaller_tiles_do_not_spill_as_the_help_of_spills_says() -> None:
+    text = """\
+kernel embed_ln(W: bf16[V, H], P: bf16[L, H], ids: i32[B, S], w: bf16[H], b: bf16[H], Y: bf16[B, S, H],
+                H: const = 1024):
+    for i, s in tasks(B, blocks(S, 16)):
+        x = W[ids[i, s], :] + P[s + 0, :]
+        c = x - rowsum(x) / cast(H, f32)
+        Y[i, s, :] = c * rsqrt(rowsum(c * c) / cast(H, f32) + 0.00001) * w[:] + b[:]
+"""
+    program = parse_text(Source("k.pk", text))
+
+    def codes(**schedule: str) -> set[str]:
+        kernel = compile_program(program, schedule=schedule, level="machine").kernel
+        return {warning.code for warning in build_kernel(kernel).warnings}
+
+    assert codes(tile_S="32") == {"PK803"}
+    assert codes(tile_S="16") == set()
 
 
 def test_registers_that_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

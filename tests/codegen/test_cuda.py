@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -11,9 +12,10 @@ import pytest
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation
 
-from pkc.codegen.build import machine_level
+from pkc.codegen.build import build_kernel, machine_level
+from pkc.codegen.cubin import kernel_facts
 from pkc.codegen.cuda import print_kernel
-from pkc.codegen.names import Names
+from pkc.codegen.names import DECLARED, RESERVED, Names
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.dialect.machine import KINDS, InstructionOp
 from pkc.dialect.roles import ChannelOp
@@ -78,6 +80,34 @@ def test_names_that_mean_something_in_cuda(tmp_path: Path) -> None:
     path.write_text(HOSTILE)
     text = source(path)
     assert ".entry warp_number1(" in compile_cuda(text, "sm_90a", "k").ptx
+
+
+NAMED = """\
+kernel {}(A: f32[N], B: f32[N]):
+    for n in tasks(blocks(N, 256)):
+        B[n] = A[n] + 1.0
+"""
+
+
+# `atomicAdd` and `float4` are declared, too, but go with a kernel of that name.
+@pytest.mark.parametrize("name", ["norm", "y1", "free", "powf", "__syncthreads", "_NaN", "atomicAdd", "float4", "NULL"])
+def test_a_kernel_may_have_the_name_of_a_function_of_c(name: str, tmp_path: Path) -> None:
+    """And its artifact says what the function in the machine code is called."""
+    path = tmp_path / "k.pk"
+    path.write_text(NAMED.format(name))
+    artifact = build_kernel(load(path, level="roles").kernel).artifact
+    assert list(kernel_facts(artifact.cubin)) == [artifact.name]
+    assert name in artifact.name
+
+
+def test_no_kernel_has_a_name_that_is_declared() -> None:
+    """One text with a kernel of each name that is known to be taken, and of each function of Python's `math`."""
+    names = Names(DECLARED)
+    wishes = sorted({*DECLARED, *RESERVED, *dir(math)} - {"Args"})
+    head = 'extern "C" __global__ void __launch_bounds__(128, 1)'
+    kernels = [f"{head} {names.new(wish)}(const __grid_constant__ Args args) {{}}" for wish in wishes]
+    text = "\n".join(["struct alignas(128) Args { int a; };", *kernels])
+    assert compile_cuda(text, "sm_90a", "k").ptx.count(".entry") == len(wishes)
 
 
 def test_names() -> None:

@@ -14,8 +14,9 @@ from pkc.diagnostics import PkcError
 from pkc.driver import autoschedule as module
 from pkc.driver import builder, planned_candidates, search
 from pkc.driver.autoschedule import autoschedule
-from pkc.driver.chosen import Autoschedule
+from pkc.driver.chosen import Autoschedule, duration
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
+from pkc.driver.planned import planned
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -292,6 +293,53 @@ def test_the_users_tiles_are_left_alone(where: str) -> None:
     schedule = {"tile_N": "128"} if where == "option" else {"stages": "3"}
     found = autoschedule(program, dims={"M": 16, "N": 8192, "K": 2048}, ranks=1, schedule=schedule)
     assert (found.schedule, found.reason) == ({}, "the schedule sets tiles")
+    assert found.taken is not None and found.taken.tasks == 64  # 8192 / 128
+    kept = "stages = 3" if where == "text" else "tile_N = 128"
+    assert f"schedule: as asked for, {kept} (64 tasks for 132 SMs; estimated" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (12345.0, "12.3 us"),
+        (999.4e3, "999 us"),
+        (999.6e3, "1 ms"),
+        (2.678e6, "2.68 ms"),
+        (123.4e6, "123 ms"),
+        (2.5e9, "2.5 s"),
+        (1234e9, "1234 s"),
+    ],
+)
+def test_times_have_three_digits(nanoseconds: float, text: str) -> None:
+    assert duration(nanoseconds) == text
+
+
+MLP = """\
+kernel mlp_sp(X: bf16[M, K].shard(0), G: bf16[K, N], U: bf16[K, N], D: bf16[N, K],
+               H: bf16[M, N].scratch(), Y: bf16[M, K].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        g = zeros(f32, m, n)
+        u = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            x = X[m, k]
+            g += x @ G[k, n]
+            u += x @ U[k, n]
+        H[m, n] = g * sigmoid(g) * u
+    for m, k in tasks(blocks(M, 128), blocks(K, 256)):
+        y = zeros(f32, m, k)
+        for n in blocks(N, 64):
+            y += H[m, n] @ D[n, k]
+        Y[m, k] += y
+"""
+
+
+def test_tiles_that_do_not_fit_are_estimated_as_what_takes_their_place() -> None:
+    program, dims = parse_text(Source("t.pk", MLP)), {"M": 8192, "N": 7168, "K": 8192}
+    found = planned(program, dims, ranks=4, schedule={}, target="sm_90a")
+    assert found.compiled.schedule == found.schedule.schedule != {}
+    asked = autoschedule(program, dims=dims, ranks=4, schedule=found.schedule.schedule)
+    assert found.schedule.taken == asked.taken is not None
+    assert "the program's tiles do not fit into an SM" in str(found.schedule)
 
 
 UNKNOWN = """
@@ -564,6 +612,51 @@ def test_packets_are_not_chosen_for_rows_that_threads_have_no_instructions_for(t
     assert "packets" in autoschedule(even, dims=dims, ranks=4).schedule
 
 
+FEW_STAGES = """\
+kernel w4a16(X: bf16[M, K], W: i8[H, N], S: bf16[G, N], Y: bf16[M, N], K: const = 4096, H: const = 2048, G: const = 32):
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for h in blocks(H, 128):
+            w = cast(W[h, n], i32)
+            g = start(h) // 128
+            acc += X[m, h + 0] @ cast(cast((w << 28) >> 28, f32) * S[g, n], bf16)
+            acc += X[m, h + H] @ cast(cast(w >> 4, f32) * S[g + G // 2, n], bf16)
+        Y[m, n] = acc
+"""
+DOUBTFUL = """\
+kernel z5(Y: f32[E, P, N], rows: i32[E, P], X: bf16[T, H].shard(0), S: bf16[H, N],
+          R: f32[T, N].shard(0).scratch(), O: f32[T, N].shard(0)):
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 128), blocks(N, 256)):
+            R[rows[e, p], n] += Y[e, p, n]
+    for t, n in tasks(blocks(T, 128, of=rank), blocks(N, 256)):
+        acc = zeros(f32, t, n)
+        for k in blocks(H, 64):
+            acc += X[t, k] @ S[k, n]
+        O[t, n] = acc + R[t, n]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "dims", "reason"),
+    [
+        (FEW_STAGES, 1, {"M": 4096, "N": 4096}, r"\d stages hide too little of what loads take"),
+        (
+            DOUBTFUL,
+            2,
+            {"T": 256, "H": 64, "E": 2, "P": 128, "N": 256},
+            r"too small a gain for estimates that may be off by \d+%",
+        ),
+    ],
+)
+def test_says_why_a_faster_estimate_is_not_taken(text: str, ranks: int, dims: dict[str, int], reason: str) -> None:
+    found = autoschedule(parse_text(Source("k.pk", text)), dims=dims, ranks=ranks)
+    assert found.taken is not None and not found.schedule
+    fastest = min((one for one, _ in found.others if one.stages > 1), key=lambda one: one.total)
+    assert fastest.total < 0.93 * found.taken.total
+    assert re.search(f", not taken: {reason}", str(found)), str(found)
+
+
 def test_what_does_not_compile_is_no_best_of_the_others() -> None:
     text = """
 kernel lora(X: bf16[M, K], W: bf16[K, N], A: bf16[K, 16], B: bf16[16, N], Y: bf16[M, N], scale: f32):
@@ -579,5 +672,5 @@ kernel lora(X: bf16[M, K], W: bf16[K, N], A: bf16[K, 16], B: bf16[16, N], Y: bf1
     program = parse_text(Source("lora.pk", text.lstrip()))
     found = autoschedule(program, dims={"M": 4096, "N": 4096, "K": 4096}, ranks=1)
     refused = ("tile_K = 64, tile_N = 256, tile_M = 128", "tile_K = 128, tile_N = 256, tile_M = 128")
-    assert "best of" in str(found) and ", too small a gain if it compiles: " in str(found)
+    assert "best of" in str(found) and ", not taken: too small a gain" in str(found)
     assert not any(one in str(found) for one in refused)

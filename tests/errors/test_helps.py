@@ -130,6 +130,34 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`tasks(..., blocks(512, 256))`",
     ),
+    "PK323-shift": Followed(
+        edits=(
+            ("X: f32[M, N].shard(0), Y: f32[M, N].shard(0)", "X: f32[M, N].symmetric(), Y: f32[M, N].symmetric()"),
+            ("blocks(M, 32, of=rank)", "blocks(M, 32)"),
+        ),
+        said="a `.symmetric()` array, of each rank's own rows, takes any",
+    ),
+    "PK435-in-place": Followed(
+        settings={"row": "8192"},
+        edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),
+        said="if they were stored to another array than `X`",
+    ),
+    "PK468-in-place": Followed(
+        settings={"row": "16384"},
+        edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),
+        said="if they were stored to another array than `X`",
+    ),
+    "PK468-sums": Followed(
+        edits=(
+            ("tasks(blocks(M, 64)):", "tasks(M):"),
+            (
+                "        dw[:] += rowsum((x * y).T)",
+                "    for m, n in tasks(blocks(M, 64), blocks(N, 128)):\n"
+                "        dw[n] += rowsum((cast(X[m, n], f32) * cast(Y[m, n], f32)).T)",
+            ),
+        ),
+        said="add up `dw` in `tasks` of blocks of both dimensions, and let rows be `tasks(M)`",
+    ),
     "PK510-scatter-along-columns": Followed(
         edits=(("O: f32[M, N]", "O: f32[N, M]"), ("O[m, to[p]] += Y[m, p]", "O[to[p], m] += Y[m, p].T")),
         said="`O[to[p], m] += t.T`",
@@ -177,7 +205,14 @@ FOLLOWED: dict[str, Followed] = {
         edits=(("E[n] += (1.0", "E[n] = E[n] + (1.0"),), said="`E[n] = E[n] + (1.0 - decay) * (P[n] - E[n])`"
     ),
     "PK341-one": Followed(
-        edits=(("Y[0] += rowsum(X[m])", "store_add(Y[0], rowsum(X[m]))"),), said="`store_add(Y[0], ...)`"
+        edits=(("Y[0] += rowsum(X[m])", "store_add(Y[0], rowsum(X[m]))"),),
+        settings={"deterministic": "false"},
+        said="`store_add(Y[0], ...)` and `schedule(deterministic=False)`",
+    ),
+    "PK341-several": Followed(
+        edits=(("db[n] += rowsum(cast(dY[m, n], f32).T)", "store_add(db[n], rowsum(cast(dY[m, n], f32).T))"),),
+        settings={"deterministic": "false"},
+        said="`store_add(db[n], ...)` and `schedule(deterministic=False)`",
     ),
     "PK341-private": Followed(edits=(("C: f32[M, N]", "C: f32[M, N].shard(0)"),), said="`f32[M, N].shard(0)`"),
     "PK402-number": Followed(edits=(("s: f32[1].replicate()", "s: f32[1]"),), said="leave `.replicate()` out"),
@@ -299,6 +334,7 @@ FOLLOWED: dict[str, Followed] = {
     "PK430-scatter": _OVERLAP,
     "PK510-scatter": _ANYHOW,
     "PK510-store-add": _ANYHOW,
+    "PK510-store-add-tiles": _ANYHOW,
     "PK510-table": Followed(
         edits=(
             ("Y: bf16[M, N]", "T: i32[M].scratch(), Y: bf16[M, N]"),

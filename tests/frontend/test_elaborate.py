@@ -477,6 +477,16 @@ def test_tiles_of_the_schedule() -> None:
     assert schedule_of(other) == "{tile_M = 64 : i64}"
 
 
+def test_blocks_of_a_constant_have_tiles_too() -> None:
+    text = "kernel f(A: bf16[M, H], S: f32[M], H: const = 512):\n    for m in tasks(blocks(M, 128)):\n"
+    text += "        s = zeros(f32, m)\n        for h in blocks(H, 128):\n            s += rowsum(A[m, h])\n"
+    text += "        S[m] = s\n"
+    module = build_module(parse_text(Source("t.pk", text)), options={"tile_H": "64"})
+    assert "!pk.block<512 by 64>" in str(module) and "!pk.block<512 by 128>" not in str(module)
+    with pytest.raises(PkcError, match="PK504"):  # nothing says that 512 is H
+        build_module(parse_text(Source("t.pk", text.replace("blocks(H,", "blocks(512,"))), options={"tile_H": "64"})
+
+
 # Locations
 
 

@@ -196,7 +196,7 @@ pk.kernel @parts(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %F: !pk.private
   pk.store %t, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }
 
-// Without MMAs memory is the limit, behind the loop there is one block alone, and a row is no work.
+// In loops without MMAs memory is the limit, behind the loop there is one block alone, and a row is no work.
 // CHECK-LABEL: pk.kernel @elsewhere
 // CHECK-NOT:   scf.if
 // CHECK:       remark: {{.*}}pk.clip: whole blocks are masked element by element like others: no MMA is in its loop, whose limit is memory [pk-split-edges]
@@ -222,4 +222,6 @@ pk.kernel @elsewhere(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %T: !pk.priva
   %p = pk.clip %z axis 1 to %q fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
   %y = pk.row_sum %p : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
   pk.store %y, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+  %a = pk.full 1.0 : bf16 : !pk.tile<8x8xbf16>
+  %product = pk.mma %a, %a, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
 }

@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects import scf
 
 from pkc.cli.opt import parse_ir
+from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import NOWHERE, Source
@@ -60,7 +61,7 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
             (EXAMPLES / "ring_attention_dkdv.pk").read_text(encoding="utf-8"),
             "",
             13,
-            "pk.role: it has 40 registers instead of 56, and spills what is more: the consumer's tiles need 232",
+            "pk.role: it has 40 registers instead of 56, and would spill others: the consumer's tiles need 232",
         ),
     ],
     "pk-stage-rows": [
@@ -697,6 +698,74 @@ def test_remark(step: str, text: str, schedule: str, line: int, remark: str) -> 
     options = dict(setting.split("=") for setting in schedule.split(",") if setting)
     found = [str(one) for one in compile_program(program, schedule=options, level="roles").remarks]
     assert f"k.pk:{line}: {remark} [{step}]" in found
+
+
+@pytest.mark.parametrize(
+    ("index", "reason"),
+    [
+        ("n // 8", "`n // 8` is computed for each position, and threads load what it names: TMA copies boxes"),
+        ("(2 * n + 1) % 40", "`(2 * n + 1) % 40` is computed for each position, and threads load what it names:"),
+        ("n ^ 1", "`n ^ 1` is computed for each position,"),
+        ("40 - n * (n + 1)", "`40 - (n * (n + 1))` is computed for each position,"),
+        ("rows[n]", "rows that the table leaves out are zero, which no copy writes"),
+        ("rows[n] // 2", "rows that the table leaves out are zero, which no copy writes"),
+    ],
+)
+def test_what_names_rows_that_threads_load(index: str, reason: str) -> None:
+    text = f"""\
+kernel k(X: bf16[M, 64], rows: i32[N], Y: bf16[M, N], N: const = 64):
+    for m in tasks(blocks(M, 64)):
+        for n in blocks(N, 64):
+            Y[m, n] = X[m, {index}]
+"""
+    remarks = compile_program(parse_text(Source("k.pk", text)), level="roles").remarks
+    (found,) = {one.reason for one in remarks if one.operation == "pk.gather" and one.step == "pk-plan-transfers"}
+    assert found.startswith(f"rows of `X` do not move by TMA: {reason}")
+
+
+@pytest.mark.parametrize("row", [0, 1, 12, 16, 64])
+def test_additions_in_no_order_are_advised_where_they_compile(row: int) -> None:
+    length, share = (row, "total[:] += rowsum(X[n, :].T)") if row else (1, "total[0] += rowsum(X[n, 0])")
+    text = f"kernel k(X: f32[N, {length}], total: f32[{length}].replicate()):\n"
+    program = parse_text(Source("k.pk", f"{text}    for n in tasks(blocks(N, 64)):\n        {share}\n"))
+    remarks = [one.reason for one in compile_program(program).remarks if one.step == "pk-collect-sums"]
+    try:
+        compile_program(program, schedule={"deterministic": "false"}, level="machine")
+        compiles = True
+    except PkcError:
+        compiles = False
+    assert [reason.endswith("`deterministic=False` adds them where they live") for reason in remarks] == [compiles]
+
+
+MASKED = """
+kernel k(A: bf16[M, K], B: bf16[N, K], C: f32[M]):
+    for m in tasks(blocks(M, 128)):
+        total = zeros(f32, m)
+        for n in blocks(N, 128):
+            acc = zeros(f32, m, n)
+            for k in blocks(K, 64):
+                acc += {product}
+            total += rowsum(where(positions(n) < 100, acc, 0.0))
+        C[m] = total
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "remarks"),
+    [
+        (
+            "A[m, k] @ B[n, k].T",
+            {
+                "whole blocks are masked element by element like others: the MMAs of its loop are in another loop"
+                " inside of it, beside which it takes little"
+            },
+        ),
+        ("cast(rowsum(A[m, k]), f32)", set()),
+    ],
+)
+def test_masks_of_a_kernel_without_mmas_are_no_work(product: str, remarks: set[str]) -> None:
+    compiled = compile_program(parse_text(Source("k.pk", MASKED.format(product=product).lstrip())))
+    assert {one.reason for one in compiled.remarks if one.step == "pk-split-edges"} == remarks
 
 
 def test_a_loop_that_is_split_already() -> None:

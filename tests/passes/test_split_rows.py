@@ -92,7 +92,9 @@ def test_rows_too_long_for_a_cta_lie_in_several_if_they_are_needed_again() -> No
     text += "        x = cast(X[m, :], f32)\n        Y[m, :] = x * rsqrt(rowsum(x * x)) * w[:]\n"
     found = compile_program(parse_text(Source("k.pk", text)), level="roles")
     (remark,) = (remark for remark in found.remarks if remark.step == "fit")
-    assert remark.reason.startswith("its rows lie in several CTAs: cluster=8: `k` needs")
+    assert remark.reason.startswith(
+        "each of its rows lies in several CTAs, cluster=8, which have room for it: in one, `k` needs"
+    )
     assert "cluster = 8 : i64, spread = 151936 : i64" in str(found.module)
 
 

@@ -243,3 +243,11 @@ def test_differences_side_by_side(tmp_path: Path) -> None:
     ]  # fmt: skip
     marked = [cell.text for cell in table.iter("td") if cell.get("class")]
     assert marked == ["c", "x", "e"]
+
+
+def test_the_command_says_that_the_estimate_differs() -> None:
+    """As `pkc explain` does: all sums of a matrix over two ranks, once predicted and once estimated."""
+    path = str(ROOT / "examples" / "all_reduce.pk")
+    for command in ("timeline", "explain"):
+        result = CliRunner().invoke(cli, [command, path, "--ranks", "2", "--set", "M=1024,N=1024"])
+        assert "times the estimate of" in result.output, result.output

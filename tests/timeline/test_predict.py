@@ -11,6 +11,7 @@ import pytest
 
 from pkc.cost.estimate import estimate
 from pkc.cost.work import count_work
+from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program, load_program
 from pkc.driver.planned_candidates import planned_with
 from pkc.frontend.parse import parse_text
@@ -183,6 +184,42 @@ def test_longer_lines_are_cut() -> None:
     assert 0 < cut.nanoseconds < whole.nanoseconds
 
 
+@pytest.mark.parametrize(("example", "ranks"), [("gemm", 1), ("ag_gemm", 2)])
+@pytest.mark.parametrize("most", [20_000, 40_000])
+def test_what_is_cut_counts_until_the_cut(example: str, ranks: int, most: int) -> None:
+    """Tasks and waits without an end last until then: each role adds up, nothing is negative, none outlasts it."""
+    program = load_program(ROOT / "examples" / f"{example}.pk")
+    kernel = compile_program(program, level="roles").kernel
+    cut = predict(kernel, ranks=ranks, dims={"M": 4096, "N": 2048, "K": 4096}, most=most)
+    assert not cut.ends
+    found = list(table.lines(cut.events))
+    for line in found:
+        assert line.each.min() > -1e-6
+        assert np.nanmax(line.last, initial=0.0) <= cut.nanoseconds / 1e3 + 1e-6
+    heads = [place for place, line in enumerate(found) if not line.depth]
+    for place, following in zip(heads, [*heads[1:], len(found)], strict=True):
+        assert found[place].each == pytest.approx(cut.nanoseconds / 1e3)
+        assert sum(line.share for line in found[place + 1 : following]) == pytest.approx(1)
+    loads = next(line for line in found if line.name == "loads")
+    assert np.nanmax(loads.last) == pytest.approx(cut.nanoseconds / 1e3)
+    assert table.text(cut.events, ends=False).startswith("rank 0: cut at ")
+
+
+def test_the_title_of_a_first_part_says_of_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, dims = load_program(ROOT / "examples" / "gemm.pk"), {"M": 4096, "N": 4096, "K": 4096}
+    most = 20_000
+    monkeypatch.setattr("pkc.timeline.forecast.predict", lambda *args, **more: predict(*args, **more, most=most))
+    found = forecast(program, dims, ranks=1, schedule={}, target="sm_90a")
+    taken = found.schedule.taken
+    assert taken is not None
+    whole = (taken.total - taken.launch) / 1e3
+    assert found.title == (
+        f"gemm on 1 GPU, M=4096, K=4096, N=4096: the first {found.prediction.nanoseconds / 1e3:.1f} us"
+        f" of about {whole:.0f} us (estimated)"
+    )
+    assert found.note.startswith("the time line is cut after")
+
+
 GATHERS = {
     "two tables along one axis": "O[t, h] = Y[first[t], second[t], h]",
     "pages of a cache": "O[t, h] = Y[first[t] // 4, first[t] % 4, h]",
@@ -198,6 +235,19 @@ def test_elements_that_several_tables_name(name: str) -> None:
     kernel = compile_program(parse_text(Source("k.pk", text)), level="roles").kernel
     few, many = (predict(kernel, ranks=1, dims={"E": 2000, "H": 64, "T": rows}) for rows in (4000, 8000))
     assert 0 < few.nanoseconds < many.nanoseconds
+
+
+def test_arrays_without_integers_take_no_memory() -> None:
+    """`Y` has 48 GB."""
+    text = "kernel k(Y: f32[E, H], first: i32[T], O: f32[T, H]):\n"
+    text += "    for t, h in tasks(blocks(T, 16), blocks(H, 64)):\n        O[t, h] = Y[first[t] + 1, h]\n"
+    kernel = compile_program(parse_text(Source("k.pk", text)), level="roles").kernel
+    assert predict(kernel, ranks=1, dims={"E": 6_000_000, "H": 2048, "T": 256}).ends
+    counted = "kernel k(X: f32[N, H], count: i32[N], Y: f32[N, H]):\n    for n, h in tasks(N, blocks(H, 64)):\n"
+    counted += "        for i in range(count[n]):\n            Y[n, h] = X[n, h]\n"
+    kernel = compile_program(parse_text(Source("k.pk", counted)), level="roles").kernel
+    with pytest.raises(PkcError, match="PK612"):
+        predict(kernel, ranks=1, dims={"N": 2**31 - 1, "H": 64})
 
 
 def test_what_is_far_from_the_estimate_is_told() -> None:

@@ -153,6 +153,15 @@ def test_table(events: Events) -> None:
     assert table.text(events) == TABLE
 
 
+def test_a_task_whose_end_has_no_record_lasts_until_the_last_one() -> None:
+    """There was room for the begin of the second task and the wait in it, which ends 8.8 us after the first record."""
+    cut = [*consumer(5000, 0)[:6], consumer(5000, 0)[-1]]
+    found = {line.name: line for line in table.lines(decode(TRACE, [words([cut, []])]))}
+    assert found["MMAs"].last == pytest.approx([10])
+    assert found["MMAs"].each == pytest.approx([9 - 2])
+    assert found["else"].share == pytest.approx(0)
+
+
 def test_a_role_without_anything_long_says_so() -> None:
     none = np.zeros(1)
     role = table.Line(0, "communicator", "", 1, 1.0, none, none, none)

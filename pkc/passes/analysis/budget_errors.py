@@ -80,7 +80,7 @@ class TooManyRegisters(Diagnostic):
     available: int
     reserve: int
     tiles: str
-    hint: str = "use smaller blocks, or more `consumers`"
+    hint: str = "use smaller blocks"
 
 
 class RegisterFile(Diagnostic):

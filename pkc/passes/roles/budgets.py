@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from xdsl.dialects.builtin import StringAttr
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.access import AddToArrayOp, Scatter, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
@@ -33,7 +34,9 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     arch, shared = target.arch, shared_memory(kernel)
     if shared > target.stage_memory:
         depths = {op: op.depth for op in kernel.body.block.ops if isinstance(op, ChannelOp)}
-        yield plan_errors.SharedMemory(span, name, shared, target.stage_memory, stages_text(depths))
+        yield plan_errors.SharedMemory(
+            span, name, shared, target.stage_memory, stages_text(depths), stages_hint(kernel)
+        )
     roles = [role for role in kernel.roles if GROUP in role.attributes]
     yield from _sms(kernel, roles, target)
     yield from _warps(roles, target)
@@ -237,22 +240,66 @@ def tiles(role: RoleOp, target: Target) -> Iterator[errors.TooManyRegisters]:
     each, reserve = -(-found.registers // threads), target.registers.reserve
     if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
         where = (str(role.role.data), found.registers, each, threads, registers, reserve)
-        hint = _part_of_rows(role, found, target.mma.columns)
-        yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found), *hint)
+        hint = _what_helps(role, found, target.mma.columns)
+        yield errors.TooManyRegisters(span_of(found.op.location), *where, tiles_text(found), hint)
 
 
-def _part_of_rows(role: RoleOp, found: Peak, columns: int) -> Iterator[str]:
-    """What helps where the largest tile has whole rows, which no size of blocks makes shorter."""
-    value = max(found.tiles, key=lambda tile: tile[1])[0]
-    length = tile_type(value).shape[-1] if tile_type(value).rank > 1 else 0
-    kernel = role.parent_op()
-    blocks = [] if kernel is None else [block_type(op.result) for op in kernel.walk() if isinstance(op, BlockOp)]
-    if length >= columns // 2 and any(kind.of == kind.extent == length for kind in blocks):
+def _what_helps(role: RoleOp, found: Peak, columns: int) -> str:
+    """What an author can do: no size of blocks makes rows shorter that are a whole dimension."""
+    kind = tile_type(max(found.tiles, key=lambda tile: tile[1])[0])
+    length, kernel = kind.shape[-1], role.parent_op()
+    assert isinstance(kernel, KernelOp)
+    if length < columns // 2 or not _is_whole(kernel, length):
+        return "use smaller blocks"
+    if kind.rank > 1:
         part = min(length // 2, columns)
-        yield (
-            "use smaller blocks, or more `consumers`; or give each task a part of the rows of "
-            f"{length}: `tasks(..., blocks({length}, {part}))`, where what all parts need is computed for each"
+        return (
+            f"use smaller blocks; or give each task a part of the rows of {length}:"
+            f" `tasks(..., blocks({length}, {part}))`, where what all parts need is computed for each"
         )
+    return _of_whole_rows(kernel, length)
+
+
+def stages_hint(kernel: KernelOp) -> str:
+    """What an author can do about too many bytes in shared memory."""
+    channels = (op for op in kernel.body.block.ops if isinstance(op, ChannelOp) and op.host is None)
+    tiles = [tile for channel in channels for tile in in_cta_of(channel).tiles if tile.rank]
+    largest = max(tiles, key=lambda tile: prod(tile.shape), default=None)
+    if largest is not None and largest.rank == 1 and _is_whole(kernel, largest.shape[0]):
+        return _of_whole_rows(kernel, largest.shape[0])
+    return "use smaller blocks, or fewer `stages`"
+
+
+def _is_whole(kernel: KernelOp, length: int) -> bool:
+    """Whether blocks of so many positions are whole dimensions."""
+    blocks = (block_type(op.result) for op in kernel.walk() if isinstance(op, BlockOp))
+    return any(block.of == block.extent == length for block in blocks)
+
+
+def _of_whole_rows(kernel: KernelOp, length: int) -> str:
+    whole = f"rows of {length} are as long as their dimension, which no size of blocks changes"
+    if sums := sorted(_sums(kernel)):
+        return f"{whole}; add up {_listed(sums)} in `tasks` of blocks of both dimensions, and let rows be `tasks(M)`"
+    if in_place := sorted(_in_place(kernel)):
+        return f"{whole}; they could be in pieces if they were stored to another array than {_listed(in_place)}"
+    return whole
+
+
+def _sums(kernel: KernelOp) -> Iterator[str]:
+    """The sums over ranks and tasks that a task contributes a row to: what passes add for them is named after them."""
+    names = map(kernel.argument_name, kernel.body.block.args)
+    yield from {name.partition(".")[0] for name in names if name.endswith((".shares", ".slots"))}
+
+
+def _in_place(kernel: KernelOp) -> Iterator[str]:
+    """What is loaded and stored."""
+    loaded = {op.array for op in kernel.walk() if isinstance(op, LoadOp)}
+    stored = {op.array for op in kernel.walk() if isinstance(op, StoreOp)}
+    yield from (name for name in map(array_name, loaded & stored) if "." not in name)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def tiles_text(found: Peak) -> str:

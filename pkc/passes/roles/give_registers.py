@@ -59,7 +59,7 @@ def _share(roles: Sequence[RoleOp], threads: int, target: Target) -> None:
     if needed > target.arch.most_registers or few < target.registers.moving:
         return
     now = max(number_on(role, REGISTERS) or 0 for role in moving)
-    reason = f"it has {few} registers instead of {now}, and spills what is more: the consumer's tiles need {needed}"
+    reason = f"it has {few} registers instead of {now}, and would spill others: the consumer's tiles need {needed}"
     missed(GiveRegisters.name, moving[0], reason)
     for some, registers in ((computing, needed), (moving, few)):
         for role in some:

@@ -181,7 +181,7 @@ def _writes_scratch(kernel: KernelOp, role: RoleOp) -> bool:
             return False
         if any(isinstance(user, CopyOp) or not needs_threads(user) for user in _readers(array)):
             reason = f"TMA may still read `{kernel.argument_name(array)}` of the launch before"
-            missed(GuardLaunches.name, op, f"it waits until all ranks have entered: {reason}")
+            missed(GuardLaunches.name, op, f"it waits until all ranks have entered: {reason}", of_ranks=True)
             return False
     return bool(accesses)
 

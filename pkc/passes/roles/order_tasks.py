@@ -62,7 +62,12 @@ class OrderTasks(KernelPass):
         rotated = [_rotate(tasks, local_last=order.data == "local_last") for tasks in found]
         if not any(rotated):
             reason = "none of their indices goes through all shards of a dimension, one after the other"
-            missed(OrderTasks.name, kernel, f"tasks come in their natural order, not `{order.data}`: {reason}")
+            missed(
+                OrderTasks.name,
+                kernel,
+                f"tasks come in their natural order, not `{order.data}`: {reason}",
+                of_ranks=True,
+            )
             kernel.attributes[ORDER] = StringAttr("natural")
 
 

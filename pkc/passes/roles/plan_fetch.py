@@ -53,20 +53,22 @@ class PlanFetch(KernelPass):
 
     def _plan(self, fetch: Fetch) -> None:
         if missed := _nothing(fetch):
-            remarks.missed(self.name, fetch.first, missed)
+            remarks.missed(self.name, fetch.first, missed, of_ranks=True)
             return
         if missed := _not_local(fetch):
-            remarks.missed(self.name, fetch.first, f"the local shard of {fetch.names} is copied too: {missed}")
+            remarks.missed(
+                self.name, fetch.first, f"the local shard of {fetch.names} is copied too: {missed}", of_ranks=True
+            )
         local = not missed
         spread, alone = (0, "") if planned(fetch.read) == "copy_engine" else _spread(fetch)
         group, missed = _group(fetch, spread)
         if alone and not (group and _shares_groups(fetch, spread)):
             rest = "only the outer loops of copies" if spread else "copies"
             are = "are spread over CTAs" if spread else "are not spread over CTAs"
-            remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {alone}")
+            remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {alone}", of_ranks=True)
         if missed:
             how = "all at once" if fetch.again else "one by one"
-            remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited {how}: {missed}")
+            remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited {how}: {missed}", of_ranks=True)
         for each in fetch.ops:
             each.decide(local=local, spread=spread, group=group)
         visited = UnitAttr() if self._is_visited(fetch) else None
@@ -80,7 +82,7 @@ class PlanFetch(KernelPass):
         in_front = "it lies in front of what tasks need" if begins_later(fetch) else ""
         for reason in filter(None, (missed, in_front)):
             said = f"what no task of a rank visits of {fetch.names} is fetched too: {reason}"
-            remarks.missed(self.name, fetch.first, said)
+            remarks.missed(self.name, fetch.first, said, of_ranks=True)
         return loop is not None and not missed
 
 

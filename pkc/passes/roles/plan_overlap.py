@@ -233,7 +233,7 @@ def _default(op: RemoteAccess, in_place: bool, straddles: bool) -> tuple[str, st
         again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
         if again and not can_fetch(op) and not (isinstance(op, GatherOp) and not whole_rows(op)):
             reason = f"each task along {', '.join(again)} fetches it again: its address is known only where it is used"
-            missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}")
+            missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}", of_ranks=True)
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
         if again and _is_short(op) and not straddles:
             return "intra_sm", f"a row, once in a task: the SM that computes fetches it, again along {', '.join(again)}"

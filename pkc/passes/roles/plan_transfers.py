@@ -22,6 +22,7 @@ from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, 
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, f32, row_of
 from pkc.dialect.words import begin_of, every_shard
 from pkc.location import describe
+from pkc.passes.analysis.computed_rows import computed
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
 from pkc.passes.kernel_pass import KernelPass
@@ -94,11 +95,10 @@ class PlanTransfers(KernelPass):
                     _remark_last_block(op, "load")
             if type(op) in _OTHERS:
                 copied = isinstance(op, GatherOp) and _is_copied(op)
-                op.attributes[TRANSFER] = transfer(ASYNC if copied else REGISTER, _OTHERS[type(op)])
+                op.attributes[TRANSFER] = transfer(ASYNC if copied else REGISTER, _by_threads(op))
             if isinstance(op, ByTable):
-                missed(
-                    PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}"
-                )
+                reason = f"rows of `{array_name(op.array)}` do not move by TMA: {_by_threads(op)}"
+                missed(PlanTransfers.name, op, reason)
         remote = {op for op, _ in reached(kernel)}
         for op in ops:
             if isinstance(op, AddToArrayOp):
@@ -114,6 +114,14 @@ class PlanTransfers(KernelPass):
                 if rows is not None:
                     why = f"{why}, {rows} rows at a time: loads of the same SM wait behind it"
                 op.attributes[TRANSFER] = transfer(by, why, rows, whole=whole)
+
+
+def _by_threads(op: Operation) -> str:
+    """Why ordinary instructions carry out an access."""
+    found = computed(op.rows) if isinstance(op, GatherOp) else ""
+    if not found:
+        return _OTHERS[type(op)]
+    return f"`{found}` is computed for each position, and threads load what it names: TMA copies boxes"
 
 
 def _of_load(op: LoadOp) -> tuple[str, str]:

@@ -207,19 +207,23 @@ def _compute(kernel: KernelOp, roles: Sequence[RoleOp], target: Target) -> list[
     return _in_line(plans)
 
 
+def _groups(count: int) -> str:
+    return f"{count} warpgroup{'s' * (count != 1)}"
+
+
 def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
     (rows, op), each = _rows(role), target.mma.rows
     consumers = kernel.scheduled_number(CONSUMERS)
     why = "as the schedule's `consumers` says, given or chosen"
     if consumers is None:
         consumers = max(1, min(rows // each, target.arch.consumers))
-        why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
+        why = f"{_groups(consumers)} for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
         most, share = _elements(role), target.threads.elements * target.arch.warpgroup * target.arch.warp
         wanted = min(-(-most // share), target.arch.consumers)
         # A phase with an MMA has rows for so many.
         if wanted > consumers and not (isinstance(op, AnyMmaOp) and rows % (wanted * each)):
             consumers = wanted
-            why = f"{consumers} warpgroups for tiles of {most} elements"
+            why = f"{_groups(consumers)} for tiles of {most} elements"
     if isinstance(op, AnyMmaOp) and consumers > 1 and rows % (consumers * each):
         found = errors.RowsNotShared(span_of(op.location), rows, consumers, each, consumers * each)
         raise PkcError(found)

@@ -56,7 +56,7 @@ class StageRemoteReads(KernelPass):
             _fetch(kernel, group)
         for read in _fetched_again(together):
             reason = f"`{array_name(read.array)}` is fetched once more: its tiles here are others, or for another phase"
-            remarks.missed(self.name, read, reason)
+            remarks.missed(self.name, read, reason, of_ranks=True)
 
 
 def _together(reads: Sequence[Read]) -> list[list[Read]]:

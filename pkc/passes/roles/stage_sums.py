@@ -112,7 +112,12 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
         raise _refused(name, op, "the dimension to divide among its owners has no blocks")
     if split is None and any(dim != 1 for dim in kind.dimensions):
         why = f"no index of `{name}` goes through blocks of a dimension that is no constant"
-        missed(StageSums.name, op, f"every rank gets all contributions and adds them up, with no owner: {why}")
+        missed(
+            StageSums.name,
+            op,
+            f"every rank gets all contributions and adds them up, with no owner: {why}",
+            of_ranks=True,
+        )
     dims = (*(2,) * in_packets(op), RANKS, *kind.dimensions)
     first = len(dims) - len(kind.dimensions)
     layout = (Layout.Replicate, None) if split is None or one_shot else (Layout.Shard, first + split)

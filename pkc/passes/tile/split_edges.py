@@ -37,7 +37,7 @@ class SplitEdges(KernelPass):
     constant where it holds is turned around first: so `or` is as `and`.
 
     A branch pays where vector instructions are the limit: in loops that have MMAs, for tiles of several axes in
-    registers. Elsewhere memory is, and masks stay as they are.
+    registers. Elsewhere memory is, and masks stay as they are; nobody who has a kernel without MMAs is told.
 
     Before:
 
@@ -65,6 +65,8 @@ class SplitEdges(KernelPass):
     name = "pk-split-edges"
 
     def run(self, kernel: KernelOp) -> None:
+        if not any(isinstance(op, MmaOp) for op in kernel.walk()):
+            return
         for op in list(kernel.walk()):
             if isinstance(op, SelectOp) and tile_type(op.result).rank > 1:
                 _nest(op)
@@ -221,7 +223,9 @@ def _no_gain(mask: Operation, tile: SSAValue) -> str | None:
     if not isinstance(loop, scf.ForOp):
         return "the mask is not in a loop over blocks"
     if not any(isinstance(op, MmaOp) for op in loop.body.block.ops):
-        return "no MMA is in its loop, whose limit is memory"
+        inside = any(isinstance(op, MmaOp) for op in loop.walk())
+        there = "the MMAs of its loop are in another loop inside of it, beside which it takes little"
+        return there if inside else "no MMA is in its loop, whose limit is memory"
     if isinstance(tile.owner, LoadOp | GatherOp | TransposeOp):
         return "the tile is not in registers"
     return None

@@ -73,10 +73,14 @@ def _lower(role: WarpRole, op: Operation) -> None:
 
 
 def _integer(role: WarpRole, op: Operation) -> None:
-    """Arithmetic on integers and scalars is copied as it is, except for divisions that round down."""
+    """Arithmetic on integers and scalars is copied as it is, except for divisions that round down, and shifts."""
     if isinstance(op, arith.FloorDivSIOp):
         a, b = (role.known[operand] for operand in op.operands)
         role.known[op.result] = rounding.divide_down(role.emit, a, b)
+        return
+    if isinstance(op, arith.ShLIOp):  # by a number modulo 32, as of tiles
+        a, b = (role.known[operand] for operand in op.operands)
+        role.known[op.result] = role.emit.left(a, role.emit.bit_and(b, 31))
         return
     if not isinstance(op, _KEPT):
         raise CannotLowerError(op)
