@@ -97,12 +97,13 @@ def _stores(phase: Phase) -> list[Store]:
 class _Estimator:
     def __init__(self, work: Work, ranks: int, target: Target, sms: int, *, unsure: bool = False) -> None:
         self._unsure = unsure
-        rates = target.rates
-        if ranks > 1 and work.multiplies and not work.fetched:
-            rates = replace(rates, **dict(rates.mmas_over_ranks))
-        self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, rates, sms
+        self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, target.rates, sms
         self._separate = target.arch.sms - sms
-        self._long = ranks == 1 or bool(work.fetched) or sum(map(self._powered, work.phases)) > rates.boosted
+        self._clock = target.rates.clock
+        few, many = target.rates.boosted
+        if ranks > 1 and not work.fetched and few < sum(map(self._multiplied, work.phases)) < many:
+            self._rates = replace(target.rates, **dict(target.rates.mmas_over_ranks))
+            self._clock = self._rates.boost
 
     def total(self) -> Estimate:
         rates, work = self._rates, self._work
@@ -225,6 +226,12 @@ class _Estimator:
         flops = sum(iteration.times * sum(map(self._flops, iteration.mmas)) for iteration in phase.iterations)
         return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
 
+    def _multiplied(self, phase: Phase) -> float:
+        """The same for the rows that there are, which is nearly the same for all tiles."""
+        mmas = ((iteration.times, mma) for iteration in phase.iterations for mma in iteration.mmas)
+        flops = sum(times * 2 * mma.rows * mma.columns * mma.inner * mma.size / _ELEMENT for times, mma in mmas)
+        return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
+
     def _stage(self, phase: Phase) -> int:
         loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
         return sum(load.stage_bytes for load in loads)
@@ -269,7 +276,7 @@ class _Estimator:
             ),
         )
         waiting = iteration.dependent or any(mma.awaited for mma in iteration.mmas)
-        multiplies = self._multiplies(iteration, rates.clock if waiting or self._long else rates.boost)
+        multiplies = self._multiplies(iteration, rates.clock if waiting else self._clock)
         computes = self._computes(iteration)
         stores = 0.0 if self._work.multiplies else sum(map(self._storing, iteration.stores))
         if not iteration.loop:

@@ -94,10 +94,11 @@ class Rates:
     """Cycles of an SM in a nanosecond, while all of them run MMAs: more take more power than there is."""
     boost: float
     """The same while MMAs wait for what they multiply."""
-    boosted: float
-    """Nanoseconds of MMAs for which power lasts at that rate, where ranks exchange what they multiply."""
+    boosted: tuple[float, float]
+    """Between so many nanoseconds of MMAs ranks that add up what they multiply have the rates `mmas_over_ranks`: power
+    lasts so long, and fewer are not what takes time."""
     mmas_over_ranks: tuple[tuple[str, float], ...]
-    """Rates that are others where ranks multiply and exchange."""
+    """Rates that are others there."""
     mma_flops: float
     """Floating-point operations of 16-bit MMAs that an SM completes in a cycle; twice as many of 8 bits."""
     lanes: float

@@ -48,7 +48,7 @@ are measured spills with 0.42 of `kept` and more, and does not with 0.35."""
 H200 = Rates(
     clock=1.5,
     boost=1.98,
-    boosted=70_000,
+    boosted=(5_000, 70_000),
     # GEMM + RS and GEMM + AR: 880 times at 97 shapes on two H200 (bench/results/schedules/regret_*_x2.json). Fitted to
     # a half of the shapes, such rates make the other half lose a fifth less.
     mmas_over_ranks=(("boost", 1.85), ("load_bytes", 105), ("load_latency", 1150)),
