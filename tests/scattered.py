@@ -162,7 +162,7 @@ kernel paged(slot: i32[T], X: f16[T, G, 64], C: f16[P, 16, G, 64]):
     for t, g in tasks(blocks(T, 32), blocks(G, 2)):
         C[slot[t] // 16, slot[t] % 16, g, :] = X[t, g, :]
 """,
-        fixed({"T": 37, "P": 5, "G": 3}, {"T": 1000, "P": 70, "G": 4}),
+        fixed({"T": 37, "P": 5, "G": 3}, {"T": 1000, "P": 70, "G": 4}, {"T": 50000, "P": 3200, "G": 4}),
         _paged,
     ),
     "pages that a table names": Irregular(

@@ -621,8 +621,8 @@ LATELY = (
     Mistake(
         "what is stored takes no memory in a time line",
         "timeline/resources.py",
-        "taken = self._in_memory(owner, begin, written=size)",
-        "taken = begin",
+        "taken = self._in_memory(owner, time, written=size)\n                read",
+        "taken = time\n                read",
         "timeline/test_predict.py",
         "memory_takes",
     ),

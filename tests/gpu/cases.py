@@ -279,7 +279,7 @@ def _written() -> Iterator[Case]:
         sizes: Sizes = lambda _: [{}]  # noqa: E731
         if "M, N]" in text:
             sizes = lengths.few(lengths.matrices() if "K]" in text else lengths.collective)
-        elif " M]" in text:
+        elif re.search(r"\bM\]", text):
             sizes = lengths.few(lengths.rows)
         for kind in ("bf16", "f16", "f32"):
             yield Case(f"written: {name}, {kind}", text.replace("f32[", f"{kind}["), sizes)

@@ -703,7 +703,7 @@ def test_remark(step: str, text: str, schedule: str, line: int, remark: str) -> 
 @pytest.mark.parametrize(
     ("index", "reason"),
     [
-        ("n // 8", "`n // 8` is computed for each position, and threads load what it names: TMA copies boxes"),
+        ("n // 7", "`n // 7` is computed for each position, and threads load what it names: TMA copies boxes"),
         ("(2 * n + 1) % 40", "`(2 * n + 1) % 40` is computed for each position, and threads load what it names:"),
         ("n ^ 1", "`n ^ 1` is computed for each position,"),
         ("40 - n * (n + 1)", "`40 - (n * (n + 1))` is computed for each position,"),

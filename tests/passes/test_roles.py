@@ -13,6 +13,9 @@ from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 
 from pkc.check.run import TRIALS, baseline_of, check_roles
 from pkc.diagnostics import PkcError
+from pkc.dialect.by_table import ScatterStoreOp
+from pkc.dialect.roles import ConsumeOp, ReleaseOp
+from pkc.dialect.types import i32
 from pkc.driver.compiler import compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -599,3 +602,21 @@ def test_every_operation_keeps_a_line_of_the_program(path: Path, overlap: str) -
 
     run_pipeline(module, ROLES_PIPELINE, after=watch)  # which also verifies after each pass
     assert not lost
+
+
+@pytest.mark.parametrize("page", ["slot[t] // 16", "other[slot[t]]"])
+def test_a_table_keeps_its_stage_until_what_is_computed_of_it_is_used(page: str) -> None:
+    """Accesses evaluate it where they need an element: what a role released before would be another task's."""
+    text = f"""
+kernel k(slot: i32[T], other: i32[T], X: f16[T, G, 64], C: f16[P, 16, G, 64]):
+    for t, g in tasks(blocks(T, 32), blocks(G, 2)):
+        C[{page}, slot[t] % 16, g, :] = X[t, g, :]
+"""
+    (kernel,) = compile_program(parse_text(Source("k.pk", text.lstrip())), level="roles").module.ops
+    scatter = next(op for op in kernel.walk() if isinstance(op, ScatterStoreOp))
+    storer = scatter.parent
+    assert storer is not None
+    channels = [op.channel for op in storer.ops if isinstance(op, ConsumeOp) and op.tiles[0].type.element_type == i32]
+    assert channels
+    releases = [op for op in storer.ops if isinstance(op, ReleaseOp) and op.channel in channels]
+    assert releases and all(scatter.is_before_in_block(op) for op in releases)

@@ -33,10 +33,10 @@ from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes, lies_across, tiles_of
 from pkc.passes.analysis.settled import unsettled
+from pkc.passes.analysis.tables import is_table
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine.lower_tiles import only_moves
 from pkc.passes.machine.lowering import flat
-from pkc.passes.machine.lowering.tables import is_table
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.targets.layout import COLUMN_STEP, NEIGHBOURS, ROW_STEP
 from pkc.targets.target import Operands, Target, target_of

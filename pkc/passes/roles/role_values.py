@@ -14,6 +14,7 @@ from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, EnlargeOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.tables import is_table
 from pkc.passes.roles.assign_roles import role_of
 
 
@@ -121,7 +122,7 @@ def names_in(block: Block, value: SSAValue, consumer: Role | None = None) -> lis
 def _other_names(block: Block, use: Use) -> Sequence[SSAValue]:
     """The values of a block that may be the memory of a used one."""
     op, around = use.operation, use.operation.parent_op()
-    if isinstance(op, VIEWS):
+    if isinstance(op, VIEWS) or is_table(op):  # accesses evaluate tables where they need an element
         return op.results
     if isinstance(op, scf.ForOp):
         carried = use.index - _CARRIED

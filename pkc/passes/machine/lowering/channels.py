@@ -180,6 +180,9 @@ def release(role: WarpRole, op: ReleaseOp) -> None:
     """Free the stage, or, with `kept`, the one that was released so many stages before."""
     emit, kept = role.emit, role.places[op.channel].kept
     if not op.kept:
+        for tile in role.tiles.values():
+            if isinstance(tile, Staged) and tile.ring.channel.result is op.channel:
+                tile.free = True
         arrive_empty(role, op.channel, stage_of(role, op.channel))
     elif kept is None:
         loop = op.parent_op()

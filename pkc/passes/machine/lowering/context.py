@@ -88,11 +88,11 @@ class TaskQueue:
     readers: int
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Staged:
     """A tile in a stage: its address; `transposed` if it is used as its transpose. Rows that came with what lies around
     them begin where `shifts` says: bytes from the first one's place to the first one, and as many more, modulo 16, for
-    each further row."""
+    each further row. Nothing reads one whose stage is `free` again."""
 
     address: SSAValue
     type: TileType
@@ -100,6 +100,7 @@ class Staged:
     ring: Ring
     transposed: bool = False
     shifts: tuple[SSAValue, SSAValue] | None = None
+    free: bool = False
 
 
 @dataclass

@@ -16,9 +16,9 @@ from pkc.dialect.types import PrivateType, TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.effects import is_side_effect_free
 from pkc.passes.analysis.pointwise import WHOLE, is_pointwise
+from pkc.passes.analysis.tables import is_table
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
-from pkc.passes.machine.lowering.tables import is_table
 from pkc.targets.layout import CHUNK, NEIGHBOURS
 
 _AROUND = (scf.ForOp, scf.IfOp)

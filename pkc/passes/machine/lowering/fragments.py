@@ -296,6 +296,7 @@ def _chunks_from_stage(
     load = "load_shared_v4_around" if fragment.columns % each else "load_shared_v4"
     with emit.loop(0, fragment.count // each, unroll=True) as number:
         first = emit.times(number, each)
+        assert not tile.free, "a stage is read behind its release"
         place = emit.plus(tile.address, in_stage(role, fragment, tile.layout, size, first, source))
         bits = emit.registers(words, b32)
         if tile.shifts is None:
@@ -361,6 +362,7 @@ def shared_address(
 
 def read_shared(emit: Emitter, tile: Staged, rows: SSAValue, columns: SSAValue) -> SSAValue:
     """One element of a staged tile."""
+    assert not tile.free, "a stage is read behind its release"
     kind = tile.type.element_type
     if tile.shifts is not None:
         size = dtype_bytes(kind)

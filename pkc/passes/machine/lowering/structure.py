@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.dialect import access, by_table, coordinates, counters, deferred, fences, inverse, program, roles
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.tables import is_table
 from pkc.passes.machine.lowering import (
     accesses,
     chain,
@@ -28,7 +29,6 @@ from pkc.passes.machine.lowering import (
     signals,
     spread,
     staging,
-    tables,
     tasks,
     unstaging,
 )
@@ -57,7 +57,7 @@ def lower_ops(role: WarpRole, ops: Sequence[Operation]) -> None:
 
 
 def _lower(role: WarpRole, op: Operation) -> None:
-    if tables.is_table(op):
+    if is_table(op):
         unstaging.load_table(role, op)
         return  # else evaluated where an element is needed
     indices.check(role, op)
