@@ -64,7 +64,7 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     columns, divisible = max(lengths), all(length % NEIGHBOURS == 0 for length in lengths - {0, 2})
     # Where all threads get some. Parts of rows that are folded divide them.
     together = NEIGHBOURS if (divisible if folds else rows * columns >= NEIGHBOURS * threads) else 2
-    if not folds and _is_read_across(tasks):
+    if not folds and _is_read_across(tasks) and not _has_columns(tasks, axes):
         return shared_by(rows, columns, together, threads, 1, line=1)
     return shared_by(rows, gcd(*folds) if folds else columns, together, threads, warp)
 
@@ -76,6 +76,12 @@ def _is_read_across(tasks: Operation) -> bool:
     consumed = [value for op in tasks.walk() if isinstance(op, ConsumeOp) for value in op.results]
     uses = [use.operation for value in consumed if tile_type(value).rank > 1 for use in value.uses]
     return bool(uses) and all(isinstance(op, TransposeOp) for op in uses)
+
+
+def _has_columns(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]]) -> bool:
+    """Whether tiles of one axis lie along columns, of which one lane of a row would have all elements."""
+    made = (value for op in tasks.walk() for value in op.results if isinstance(value.type, TileType))
+    return any(axes.get(value) == (1,) for value in made)
 
 
 def shared_by(rows: int, columns: int, together: int, threads: int, warp: int, line: int = _LINE) -> Lanes:
