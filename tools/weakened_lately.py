@@ -785,5 +785,37 @@ LATELY = (
         "if found else []",
         "passes/expand_barriers.mlir",
     ),
+    Mistake(
+        "a load fills one of the stages that its tile is committed to",
+        "passes/machine/lowering/tma.py",
+        "for commit in (use.operation for use in op.result.uses):",
+        "for commit in [use.operation for use in op.result.uses][:1]:",
+        "codegen/test_tiles.py",
+        "several_results",
+    ),
+    Mistake(
+        "stages of tables are released before what is computed of them is used",
+        "passes/roles/role_values.py",
+        "if isinstance(op, VIEWS) or is_table(op):",
+        "if isinstance(op, VIEWS):",
+        "passes/test_roles.py",
+        "table_keeps",
+    ),
+    Mistake(
+        "whole dimensions of two names are one axis if they are as long",
+        "frontend/alignment.py",
+        "return bool(_name(axis) and _name(other) and _name(axis) != _name(other))",
+        "return False",
+        "codegen/test_axes.py",
+        "two and names",
+    ),
+    Mistake(
+        "a lane has a whole row though columns lie along it",
+        "passes/analysis/row_lanes.py",
+        " and not _has_columns(tasks, axes):",
+        ":",
+        "passes/test_row_lanes.py",
+        "something_lies_along",
+    ),
 )
 """For `tools.weakened`."""

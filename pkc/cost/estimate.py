@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -94,6 +94,10 @@ def _stores(phase: Phase) -> list[Store]:
     return [store for iteration in phase.iterations for store in iteration.stores]
 
 
+def _products(mma: Mma, rows: int) -> float:
+    return 2 * rows * mma.columns * mma.inner * mma.size / _ELEMENT
+
+
 class _Estimator:
     def __init__(self, work: Work, ranks: int, target: Target, sms: int, *, unsure: bool = False) -> None:
         self._unsure = unsure
@@ -101,7 +105,9 @@ class _Estimator:
         self._separate = target.arch.sms - sms
         self._clock = target.rates.clock
         few, many = target.rates.boosted
-        if ranks > 1 and not work.fetched and few < sum(map(self._multiplied, work.phases)) < many:
+        # Of the rows that there are, which is nearly the same for all tiles.
+        multiplied = sum(self._powered(phase, lambda mma: _products(mma, mma.rows)) for phase in work.phases)
+        if ranks > 1 and not work.fetched and few < multiplied < many:
             self._rates = replace(target.rates, **dict(target.rates.mmas_over_ranks))
             self._clock = self._rates.boost
 
@@ -221,16 +227,10 @@ class _Estimator:
         iteration, multiplies, active = self._streamed(phase)
         return stream.arrives(iteration, self._target, active) + multiplies
 
-    def _powered(self, phase: Phase) -> float:
-        """Nanoseconds that power for so many MMAs takes, of all SMs together."""
-        flops = sum(iteration.times * sum(map(self._flops, iteration.mmas)) for iteration in phase.iterations)
-        return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
-
-    def _multiplied(self, phase: Phase) -> float:
-        """The same for the rows that there are, which is nearly the same for all tiles."""
-        mmas = ((iteration.times, mma) for iteration in phase.iterations for mma in iteration.mmas)
-        flops = sum(times * 2 * mma.rows * mma.columns * mma.inner * mma.size / _ELEMENT for times, mma in mmas)
-        return phase.tasks * flops / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
+    def _powered(self, phase: Phase, flops: Callable[[Mma], float] | None = None) -> float:
+        """Nanoseconds that power for so many MMAs takes, of all SMs together: for all rows of instructions."""
+        each = sum(iteration.times * sum(map(flops or self._flops, iteration.mmas)) for iteration in phase.iterations)
+        return phase.tasks * each / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
 
     def _stage(self, phase: Phase) -> int:
         loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
@@ -333,8 +333,7 @@ class _Estimator:
         return -(-mma.rows // self._target.mma.rows)
 
     def _flops(self, mma: Mma) -> float:
-        rows = self._groups(mma) * self._target.mma.rows
-        return 2 * rows * mma.columns * mma.inner * mma.size / _ELEMENT
+        return _products(mma, self._groups(mma) * self._target.mma.rows)
 
     def _operands(self, mma: Mma) -> float:
         """Bytes of shared memory that the instructions read: each its own rows, unless these were computed, and the

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import TasksOp
-from pkc.driver.compiler import compile_program
+from pkc.driver.compiler import compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.analysis.register_axes import infer_axes
@@ -37,3 +39,17 @@ def test_neighbours_in_memory_are_those_of_lanes(of: str, body: str, lanes: Lane
     (role,) = (one for one in compile_program(program, level="roles").kernel.roles if one.role.data is Role.Consumer)
     (tasks,) = (op for op in role.walk() if isinstance(op, TasksOp))
     assert lanes_for(tasks, infer_axes(role.body), 256, 32) == lanes
+
+
+def test_no_lane_has_a_whole_row_where_something_lies_along_it() -> None:
+    """`begin` has an element for each column: of one lane for each row every thread would have all of them."""
+    text = """
+kernel k(at: i32[256, T], begin: i32[256], Y: i32[T]):
+    for t in tasks(blocks(T, 16)):
+        b = begin[:] * 2
+        here = where(positions(256) < b, b + at[:, t].T, 0)
+        Y[t] = cast(rowsum(cast(here, f32)), i32)
+"""
+    assert compile_program(parse_text(Source("k.pk", text.lstrip())), level="machine").kernel
+    example = Path(__file__).parents[2] / "examples" / "inference" / "route.pk"
+    assert compile_program(load_program(example), level="machine").kernel
