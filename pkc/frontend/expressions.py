@@ -227,7 +227,7 @@ def _axis(frame: Frame, func: str, node: tree.Expr) -> Axis:
     value = evaluate(frame, node)
     if isinstance(value, Block):
         return value.axis
-    return Whole(_length(value, func, node), node.id if isinstance(node, tree.Name) else "")
+    return Whole(_length(value, func, node), value.name if isinstance(value, Constant) else "")
 
 
 def _length(value: Value, func: str, node: tree.Expr) -> int:

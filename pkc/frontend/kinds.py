@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -59,9 +59,11 @@ def told_apart(axes: Iterable[Axis]) -> tuple[Axis, ...]:
 
 @dataclass(frozen=True)
 class Constant:
-    """A value known to the compiler."""
+    """A value known to the compiler, with the name of the kernel's constant that it is, if it is one: it keeps that
+    under other names, as in functions."""
 
     value: int | float | bool
+    name: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         kind = family(self)

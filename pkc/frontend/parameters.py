@@ -62,13 +62,13 @@ def constants_of(frame: Frame, params: tuple[tree.Param, ...], given: Mapping[st
 
 def _constant(frame: Frame, param: tree.Param, given: Mapping[str, int | float | bool]) -> Constant:
     if param.name in given:
-        return Constant(given[param.name])
+        return Constant(given[param.name], param.name)
     if param.default is None:
         raise PkcError(MissingConstant(param.span, param.name))
     value = evaluate(frame, param.default)
     if not isinstance(value, Constant):
         raise PkcError(BadAnnotation(param.default.span, param.name, "a default is a constant"))
-    return value
+    return Constant(value.value, param.name)
 
 
 def parameters_of(frame: Frame, params: tuple[tree.Param, ...]) -> list[Parameter]:

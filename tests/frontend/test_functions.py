@@ -104,6 +104,15 @@ def sorted_ops(text: str) -> list[str]:
     return sorted(re.sub(r"%\w+", "%", line) for line in text.splitlines())
 
 
+def test_a_constant_keeps_its_name_in_functions() -> None:
+    """It names the same axis there, and under another name of the kernel."""
+    head = "kernel k(X: f32[M, H], Y: f32[M, H], H: const = 64):\n    for m in tasks(blocks(M, 8)):\n"
+    of = "def center(x, n):\n    return x - rowsum(x * cast(positions(n), f32))\n\n"
+    written = "        x = X[m, :]\n        n = H\n        Y[m, :] = x - rowsum(x * cast(positions(n), f32))\n"
+    for text in (of + head + "        Y[m, :] = center(X[m, :], H)\n", head + written):
+        assert set(re.findall(r"tile<([\dx]+)xf32", ir(text))) == {"8x64", "64", "8"}
+
+
 def test_the_result_is_the_functions(tmp_path: Path) -> None:
     path = tmp_path / "k.pk"
     path.write_text(CASES["nested calls"][0] + lines(*CASES["nested calls"][1]), encoding="utf-8")

@@ -127,6 +127,17 @@ def test_what_makes_a_table_stays_one() -> None:
     check(text, ALIGNED)
 
 
+@pytest.mark.parametrize("begin", [0, 16, 32, 48])
+def test_the_last_block_of_a_list_ends_where_its_dimension_does(begin: int) -> None:
+    """One that begins within a block is short; behind its end nothing counts, though the array goes on."""
+    loop = f"        for n in blocks(64, 32, start={begin}):\n            t += rowsum(X[m, n // 16])\n"
+    body = "t = zeros(f32, m)\n" + loop + "        Y[m] = t"
+    text = _kernel("X: f32[M, 8]", body, "M", "blocks(M, 16)").replace("for n in t", "for m in t")
+    values = np.random.default_rng(begin).standard_normal((1, 20, 8)).astype(np.float32)
+    found = simulate(_tile(text), ranks=1, dims={"M": 20}, inputs={"X": values})["Y"]
+    np.testing.assert_allclose(found[0], 16 * values[0, :, begin // 16 : 4].sum(-1), rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("sizes", [ALIGNED, UNEVEN], ids=["aligned", "uneven"])
 @pytest.mark.parametrize("name", [name for name in CASES if name not in BESIDE])
 def test_thread_by_thread(name: str, sizes: dict[str, int]) -> None:

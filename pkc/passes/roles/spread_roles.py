@@ -74,7 +74,6 @@ class SpreadRoles(KernelPass):
             return
         kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}
         _give_integers(kernel)
-        _give_integers(kernel)
         mark_settled(kernel)  # before the signals among CTAs, which tell nobody else
         for role in roles:
             _Spread(kernel, role).run()

@@ -149,7 +149,9 @@ def _quotient(table: SSAValue, dim: Dim) -> _Quotient | str | None:
 def _is_whole(block: BlockOp) -> bool:
     """Whether each block of a list has as many positions as its type says."""
     known = block_type(block.result)
-    return ends_with_whole_block(block) and isinstance(known.of, int) and known.of % known.extent == 0
+    if not isinstance(known.of, int) or known.of % known.extent != 0 or position_multiple(block) % known.extent != 0:
+        return False
+    return ends_with_whole_block(block)
 
 
 def _why_not(op: GatherOp, found: list[_Quotient | SSAValue | str | None]) -> str:
