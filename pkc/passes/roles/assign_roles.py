@@ -84,9 +84,9 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
             store = use.operation
             if not isinstance(store, Store) or not role_op.is_ancestor(store) or _follows(kernel, store, read):
                 continue
-            if are_apart(read, store):
+            if phase_of(store) != phase_of(read) or _joined(kernel, store, read):
                 continue
-            if phase_of(store) != phase_of(read) or are_exclusive(store, read) or _joined(kernel, store, read):
+            if are_apart(read, store) or are_exclusive(store, read):
                 continue
             label = Label(span_of(store.location), "written here")
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""

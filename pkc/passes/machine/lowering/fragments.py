@@ -200,20 +200,25 @@ def _from_stage(
                 inside = inside if source is None else source(inside)
                 pairs[emit.block, even] = _load_pair(emit, tile, (inside, at[1]))
             return _of_pair(emit, tile.type.element_type, pairs[emit.block, even], odd)
-        rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
-        columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
-        if fragment.cut:
-            rows = emit.least(rows, fragment.shape[0] - 1)
-        if fragment.ends_early:
-            columns = emit.least(columns, fragment.columns - 1)
-        if fragment.axes == (0,):
-            rows, columns = in_rows(emit, tile.type, rows)
+        rows, columns = _in_tile(role, fragment, tile.type, index)
         rows = rows if source is None else source(rows)
         if tile.transposed:
             rows, columns = columns, rows
         return read_shared(emit, tile, rows, columns)
 
     return LazyTile(fragment, tile.type.element_type, read, twins=has_pairs(tile, fragment))
+
+
+def _in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The row and column of an element of a thread, of the last ones where the tile has no more."""
+    emit = role.emit
+    rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
+    columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
+    if fragment.cut:
+        rows = emit.least(rows, fragment.shape[0] - 1)
+    if fragment.ends_early:
+        columns = emit.least(columns, fragment.columns - 1)
+    return in_rows(emit, kind, rows) if fragment.axes == (0,) else (rows, columns)
 
 
 def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
@@ -235,14 +240,7 @@ def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
     made = emit.registers(fragment.count // alike, widened(kind.element_type), op.result.name_hint)
     with emit.loop(0, fragment.count // alike, unroll=True) as number:
         index = emit.times(number, alike)
-        rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
-        columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
-        if fragment.cut:
-            rows = emit.least(rows, fragment.shape[0] - 1)
-        if fragment.ends_early:
-            columns = emit.least(columns, fragment.columns - 1)
-        if fragment.axes == (0,):
-            rows, columns = in_rows(emit, kind, rows)
+        rows, columns = _in_tile(role, fragment, kind, index)
         emit.set(read_shared(emit, tile, source(rows), emit.part(columns, times[-1])), made, number)
     return LazyTile(fragment, kind.element_type, lambda emit, i: emit.get(made, emit.part(i, alike)))
 
