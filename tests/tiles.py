@@ -220,6 +220,23 @@ kernel right_i8(A: bf16[M, K], W: i8[K, N], s: f32[N], C: bf16[M, N]):
             acc += A[m, k] @ cast(W[k, n], bf16)
         C[m, n] = acc * s[n]
 """,
+    "right_i8_scaled": """\
+kernel right_i8_scaled(A: bf16[M, K], W: i8[N, K], s: f32[N], R: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ cast(W[n, k], bf16).T * s[n]
+        C[m, n] = max(acc, 0.0) + R[m, n]
+""",
+    "right_i4": """\
+kernel right_i4(A: f16[M, 256], W: i32[32, N], Z: f16[4, N], C: f16[M, N]):
+    for m, n in tasks(blocks(M, 32), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(256, 64):
+            code = (W[k // 8, n] >> (positions(k) % 8 * 4)) & 15
+            acc += A[m, k] @ cast(cast(code, f32) - Z[start(k) // 64, n], f16)
+        C[m, n] = acc
+""",
     "gemm_to_i8": """\
 kernel gemm_to_i8(A: i8[M, K], B: bf16[N, K], s: f32[M], C: i8[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
@@ -342,6 +359,22 @@ kernel rs_bias_before(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N].sh
         for k in blocks(K, 64):
             acc += A[m, k] @ B[k, n]
         C[m, n] += acc + b[n]
+""",
+    "rs_right_i8": """\
+kernel rs_right_i8(A: bf16[M, K], W: i8[N, K], s: f32[N], C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ cast(W[n, k], bf16).T
+        C[m, n] += acc * s[n]
+""",
+    "ag_right_i8": """\
+kernel ag_right_i8(A: bf16[M, K].shard(0), W: i8[N, K], s: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ cast(W[n, k], bf16).T
+        C[m, n] = acc * s[n]
 """,
     "rs_bias_after": """\
 kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N],

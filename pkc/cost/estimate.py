@@ -293,11 +293,19 @@ class _Estimator:
 
     def _multiplies(self, iteration: Iteration, clock: float, several: bool = False) -> float:
         """Nanoseconds of tensor cores, which read shared memory while TMA writes there; of `several` MMAs of a stream
-        one goes on while another one waits for that."""
+        one goes on while another one waits for that. What is computed for them comes before."""
         cycles = sum(map(self._flops, iteration.mmas)) / self._rates.mma_flops
         shared = sum(map(self._operands, iteration.mmas))
         shared += 0 if several else sum(load.stage_bytes for load in iteration.loads)
-        return max(cycles, shared / self._rates.shared_bytes) / clock
+        return max(cycles, shared / self._rates.shared_bytes) / clock + self._converts(iteration)
+
+    def _converts(self, iteration: Iteration) -> float:
+        """Nanoseconds in which threads compute operands of MMAs: several warpgroups do so at the same time."""
+        if not iteration.converted:
+            return 0.0
+        rates, alone = self._rates, max(map(self._groups, iteration.mmas)) == 1
+        begins = rates.converting_alone if alone else rates.converting
+        return begins + iteration.converted / rates.lanes / rates.boost
 
     def _storing(self, store: Store) -> float:
         """Nanoseconds of an SM for a tile that leaves it, for another rank more slowly."""

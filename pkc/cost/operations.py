@@ -9,9 +9,11 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.cost.records import Iteration
+from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.prints import PrintOp
-from pkc.dialect.program import TasksOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
@@ -103,6 +105,27 @@ def is_dependent(mma: MmaOp) -> bool:
     """Whether an operand is computed from the result of another MMA of the same block."""
     found = sources((mma.a, mma.b))
     return any(other is not mma and other.result in found for other in _mmas(mma.parent))
+
+
+def converted(mma: MmaOp) -> list[SSAValue]:
+    """The operands of an MMA that threads compute from what is loaded."""
+    return [] if is_dependent(mma) else [operand for operand in (mma.a, mma.b) if _is_computed(operand)]
+
+
+def _is_computed(operand: SSAValue) -> bool:
+    while isinstance(operand.owner, TransposeOp | ClipOp):
+        operand = operand.owner.tile
+    return isinstance(operand.owner, Operation) and not isinstance(operand.owner, LoadOp | GatherOp)
+
+
+def makers_of_operands(kernel: KernelOp) -> set[Operation]:
+    """The operations on tiles that compute operands of MMAs from what is loaded."""
+    found = set[Operation]()
+    for mma in kernel.walk():
+        if isinstance(mma, MmaOp):
+            owners = {value.owner for value in sources(converted(mma))}
+            found |= {op for op in owners if isinstance(op, Operation) and op.parent is mma.parent}
+    return found
 
 
 def is_awaited(mma: MmaOp) -> bool:

@@ -20,7 +20,7 @@ class Mma:
     width: int
     """Bytes of a row of the left operand in its stage."""
     computed: bool = False
-    """Whether the left operand is in registers, where it was computed from another MMA."""
+    """Whether the left operand is in registers, where it was computed."""
     awaited: bool = False
     """Whether the iteration computes with the result, and so waits for it."""
 
@@ -94,6 +94,8 @@ class Iteration:
     lanes: float = 0.0
     """Instructions for single elements, and those of special-function units."""
     special: float = 0.0
+    converted: float = 0.0
+    """Instructions that compute operands of MMAs from what is loaded, before these can begin."""
     unsure: float = 0.0
     """Instructions that there may be beside these."""
     rows: int = 0

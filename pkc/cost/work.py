@@ -12,11 +12,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.cost.lists import bytes_listed, entries_seen, spread_of_count
 from pkc.cost.operations import (
+    converted,
     depends_on_task,
     elements_of,
     is_awaited,
     is_dependent,
     is_free,
+    makers_of_operands,
     note_tiles,
     of_integers,
     rate_of,
@@ -62,6 +64,7 @@ class _Counter(Placed):
             stages=kernel.scheduled_number(STAGES) or 0,
             assumed=self._assumed,
         )
+        self._makers = makers_of_operands(kernel)
         self._iteration = Iteration(1.0, loop=False)
         self._iterations: dict[Block, Iteration] = {}
         self._loaded = defaultdict[int, list[LoadOp]](list)
@@ -155,12 +158,20 @@ class _Counter(Placed):
         elif type(op) is MmaOp:
             left, right = tile_type(op.a), tile_type(op.b)
             rows, inner = left.shape
-            computed = is_dependent(op)
+            dependent, found = is_dependent(op), converted(op)
             size, width = dtype_bytes(left.element_type), self._target.shared_layout(left).width
+            computed = dependent or op.a in found
             iteration.mmas.append(Mma(rows, right.shape[1], inner, size, width, computed, is_awaited(op)))
-            iteration.dependent |= computed
+            iteration.dependent |= dependent
+            # A right operand is written to a stage, too.
+            moved = sum(prod(tile_type(one).shape) * (1 if one is op.a else 2) for one in found)
+            iteration.converted += self._target.rates.converted * moved
         else:
-            self._computing(rate_of(op, self._target, looped=self._iteration.loop), elements_of(op))
+            rate, elements = rate_of(op, self._target, looped=self._iteration.loop), elements_of(op)
+            if op in self._makers:
+                iteration.converted += rate.lanes * elements
+                rate = replace(rate, lanes=0.0)
+            self._computing(rate, elements)
             note_tiles(op, iteration)
         return True
 

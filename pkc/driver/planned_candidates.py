@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from pkc.cost.operations import converted
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.elementwise import SelectOp
@@ -32,10 +33,12 @@ from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.remote_accesses import ALL_REDUCE, chooses_one_shot, in_packets
 from pkc.passes.roles.straddle_shards import StraddleShards
+from pkc.passes.roles.swap_operands import SwapOperands
 from pkc.passes.run import run_pipeline
 from pkc.passes.tile.coarsen_tasks import CoarsenTasks
 from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.lift_sums import LiftSums
+from pkc.passes.tile.load_quotients import LoadQuotients
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.shift_blocks import ShiftBlocks
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
@@ -174,7 +177,8 @@ def _has_whole_lines(kernel: KernelOp, target: Target) -> bool:
 
 
 def _fit_one_warpgroup(kernel: KernelOp, target: Target) -> bool:
-    """Whether a warpgroup has registers for all rows of the accumulators, and for the operands of their epilogue."""
+    """Whether a warpgroup has registers for all rows of the accumulators, and for the operands of their epilogue, and
+    computes nothing beside which another one could multiply."""
     mmas = _mmas(kernel)
     results = [tile_type(op.result) for op in mmas]
     shapes = [result.shape for result in results]
@@ -189,7 +193,7 @@ def _fit_one_warpgroup(kernel: KernelOp, target: Target) -> bool:
     size = sum(prod(tile.shape) * dtype_bytes(tile.element_type) for tile in kept)
     each = size / (target.arch.warpgroup * target.arch.warp * target.arch.register_bytes)
     room = target.arch.most_registers - target.registers.reserve
-    return fits and each <= room and not any(map(is_scaled, mmas))
+    return fits and each <= room and not any(is_scaled(op) or converted(op) for op in mmas)
 
 
 def _is_in_loop(op: Operation) -> bool:
@@ -247,9 +251,11 @@ _PLANS = (
     SplitBlocks(),
     CoarsenTasks(),
     OrderScatters(),
+    LoadQuotients(),
     PlanOverlap(),
     StraddleShards(),
     PlanPackets(),
+    SwapOperands(),
 )
 """The passes of which estimates need the result."""
 

@@ -11,6 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from pkc.cost.estimate import Estimate, estimate
+from pkc.cost.operations import converted
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
@@ -59,6 +60,9 @@ _NO_ROOM = "the program's tiles leave no room for stages"
 _LISTED = "tiles that are measured to be the best where each element is computed by itself"
 _EQUAL_STREAMS = "as good as equal, with SMs that are busy for less time or smaller stages"
 """Why something is taken that is estimated to be slower."""
+
+_STAGES_CONVERTED = 2
+"""Stages that are enough where threads compute operands of MMAs: meanwhile the next ones arrive."""
 
 _MOST_COMPILED = 8
 """So many choices that may not compile are tried: each takes some tenths of a second."""
@@ -152,6 +156,8 @@ class Search:
     def _best_stream(self) -> Found:
         several = self._estimated(streaming(*self._asked.of, self._target))
         least = 1 if STAGES in self._fixed else self._tuning.stream_stages
+        if any(isinstance(op, MmaOp) and converted(op) for op in self._base.kernel.walk()):
+            least = min(least, _STAGES_CONVERTED)
         others = [found for found in several if found[0].stages >= least]
         fastest = min(several, key=lambda found: found[0].total, default=self._now)[0]
         if 1 < fastest.stages < least:

@@ -83,6 +83,7 @@ from pkc.passes.roles.stage_remote_stores import StageRemoteStores
 from pkc.passes.roles.stage_rows import StageRows
 from pkc.passes.roles.stage_sums import StageSums
 from pkc.passes.roles.straddle_shards import StraddleShards
+from pkc.passes.roles.swap_operands import SwapOperands
 from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.coarsen_tasks import CoarsenTasks
@@ -156,6 +157,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     StagePackets(),  # stores in packets: the only ones left to other ranks that go through scratch memory
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines send to other ranks, contributions to sums among it
+    SwapOperands(),  # operands and results are what tasks load and store; before all that looks at tiles of roles
     Cse(),  # address arithmetic that the derived roles share
     Canonicalize(),
     Cse(),

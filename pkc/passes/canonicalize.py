@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerAttr, LocationAttr, ModuleOp, i64
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
@@ -19,14 +19,12 @@ from xdsl.pattern_rewriter import (
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from pkc.dialect.access import LoadOp
-from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import AddOp, CompareOp, NegOp, SubOp
-from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
-from pkc.dialect.types import TileType
+from pkc.dialect.elementwise import AddOp, NegOp, SubOp
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.past_end import is_zero_past_end
 from pkc.passes.dce import drop_dead
+from pkc.passes.turned import is_matrix, turned, turns
 
 
 class Located(RewritePattern):
@@ -129,48 +127,21 @@ class TransposeOperands(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter) -> None:
         made = op.tile.owner
-        if isinstance(made, LoadOp) or not _turns(op.tile) or _is_multiplied(op.result):
+        if isinstance(made, LoadOp) or not turns(op.tile) or _is_multiplied(op.result):
             return
         assert isinstance(made, Operation)
         if isinstance(made, TransposeOp):
             rewriter.replace(op, (), (made.tile,))
             return
-        turned = [TransposeOp(one) if _is_matrix(one) else one for one in made.operands]
-        properties = dict(made.properties)
-        if isinstance(made, BroadcastOp):
-            properties["axes"] = DenseArrayBase.from_list(i64, [1 - axis for axis in made.positions])
-        if isinstance(made, ClipOp):
-            properties["axis"] = IntegerAttr(1 - made.axis.value.data, made.axis.type)
-        new = type(made).create(
-            operands=[one.result if isinstance(one, TransposeOp) else one for one in turned],
-            result_types=[op.result.type],
-            properties=properties,
-            attributes=dict(made.attributes),
-        )
-        rewriter.replace(op, [*(one for one in turned if isinstance(one, TransposeOp)), new])
+        views = [TransposeOp(one) if is_matrix(one) else None for one in made.operands]
+        operands = [one if view is None else view.result for one, view in zip(made.operands, views, strict=True)]
+        rewriter.replace(op, [*(view for view in views if view is not None), turned(made, operands)])
 
 
 def _is_multiplied(tile: SSAValue) -> bool:
     """Whether a tile is an operand of an MMA, perhaps clipped."""
     users = [use.operation for use in tile.uses]
     return any(isinstance(op, MmaOp) or (isinstance(op, ClipOp) and _is_multiplied(op.result)) for op in users)
-
-
-def _is_matrix(value: SSAValue) -> bool:
-    return isinstance(value.type, TileType) and value.type.rank == 2
-
-
-def _turns(tile: SSAValue) -> bool:
-    """Whether the transpose of a tile follows from that of loads."""
-    op = tile.owner
-    if isinstance(op, LoadOp | FullOp | SplatOp | TransposeOp):
-        return True
-    if isinstance(op, BroadcastOp):
-        return tile_type(op.tile).rank < 2
-    computes = isinstance(op, CastOp | ClipOp | CompareOp) or (
-        type(op) in OPERATIONS and not isinstance(op, RowReduction)
-    )
-    return computes and isinstance(op, Operation) and all(_turns(one) for one in op.operands if _is_matrix(one))
 
 
 PATTERNS: tuple[RewritePattern, ...] = (

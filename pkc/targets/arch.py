@@ -117,6 +117,13 @@ class Rates:
     others."""
     awaited: float
     """The same where operands come from other ranks, or results go there: from eleven times with scales of blocks."""
+    converted: float
+    """Instructions of full throughput for an element of an operand of an MMA that threads compute, beside those that
+    compute it: it is read from a stage, and made one of a pair."""
+    converting: float
+    """Nanoseconds of each iteration in which no MMA runs because threads begin to compute operands."""
+    converting_alone: float
+    """The same of a single warpgroup."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float

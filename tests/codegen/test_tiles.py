@@ -64,6 +64,8 @@ OFTEN = {
     "of_i8",
     "from_i8",
     "right_i8",
+    "right_i8_scaled",
+    "right_i4",
     "taps",
     "taps_before",
     "sums_of_columns",

@@ -157,12 +157,16 @@ class Cta:
             self._store_matrices([matrices[thread] for thread in range(first, min(first + _WARP, threads.stop))])
 
     def _store_matrices(self, calls: list[list[tuple[int, ...]]]) -> None:
-        """stmatrix: row j of matrix i is where thread 8 i + j says; thread l has columns 2 (l mod 4) of row l / 4."""
+        """stmatrix: row j of matrix i is where thread 8 i + j says; thread l has columns 2 (l mod 4) and the next one,
+        of row l / 4; with .trans rows of that column."""
         for together in zip(*calls, strict=True):
-            for lane, (_, *registers) in enumerate(together):
+            for lane, (turned, _, *registers) in enumerate(together):
                 for matrix, pair in enumerate(registers):
-                    start = together[8 * matrix + lane // 4][0] + 4 * (lane % 4)
-                    self.shared[start], self.shared[start + 2] = pair
+                    for j, element in enumerate(pair):
+                        row, column = lane // 4, 2 * (lane % 4) + j
+                        if turned:
+                            row, column = column, row
+                        self.shared[together[8 * matrix + row][1] + 2 * column] = element
 
     def copy(self, box: Map, address: int, place: tuple[int, ...], *, load: bool) -> int:
         """A box of an array to or from shared memory, swizzled as the hardware does; the bytes that it has there."""
@@ -590,6 +594,7 @@ _DOES: dict[str, Does] = {
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
     "low_i8": lambda _, pair: int(pair[0]),
     "high_i8": lambda _, pair: int(pair[1]),
+    **{f"{kind}_of_i8": lambda _, pair: tuple(map(float, pair)) for kind in ("bf16", "f16")},
     "bits_i32": lambda _, x: x,
     "int_bits": lambda _, x: int(x[0] if isinstance(x, tuple) else x),
     "divisor_scale": lambda _, x: 2.0**-32 if abs(x) > 2.0**126 else 2.0**32 if abs(x) < 2.0**-126 else 1.0,
@@ -606,7 +611,8 @@ _DOES: dict[str, Does] = {
     "mbarrier_announce": lambda thread, at, size: thread.cta.barriers[at].announce(thread.number, size),
     "mbarrier_test": lambda *_: 0,  # as if it were not filled: then it is awaited
     "mbarrier_wait": lambda thread, at, parity: thread.cta.barriers[at].wait(thread.number, parity),
-    "stmatrix_x4": lambda thread, *values: thread.matrices.append(values),
+    "stmatrix_x4": lambda thread, *values: thread.matrices.append((0, *values)),
+    "stmatrix_x4_trans": lambda thread, *values: thread.matrices.append((1, *values)),
     "load_shared_b32": _load_shared,
     "load_shared_v2": _load_shared_v2,
     "load_shared_v4": _load_shared_v4,

@@ -31,16 +31,26 @@ class Warpgroups(Cta):
         if len(threads) % _WARPGROUP:
             super().run(body, threads)
             return
-        made = [greenlet(_Meeting(self, number).block) for number in threads]
+        meeting = [_Meeting(self, number) for number in threads]
+        made = [greenlet(thread.block) for thread in meeting]
         groups = [made[first : first + _WARPGROUP] for first in range(0, len(made), _WARPGROUP)]
         found = [[one.switch(body) for one in group] for group in groups]
         while not all(one.dead for one in made):
             assert not any(one.dead for one in made), "only some threads of the role come here"
+            self._store(meeting)
             given = [self._meet(met) for met in found]
             found = [
                 [one.switch(value) for one, value in zip(group, values, strict=True)]
                 for group, values in zip(groups, given, strict=True)
             ]
+        self._store(meeting)
+
+    def _store(self, threads: list[_Meeting]) -> None:
+        """Where they meet, all have stored the same matrices."""
+        for first in range(0, len(threads), _WARP):
+            self._store_matrices([thread.matrices for thread in threads[first : first + _WARP]])
+        for thread in threads:
+            thread.matrices.clear()
 
     def _meet(self, met: list[tuple[Any, ...]]) -> list[Any]:
         """What each thread gets: of a shuffle what another one of its warp has."""

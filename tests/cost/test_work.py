@@ -180,6 +180,34 @@ def test_what_only_the_running_kernel_decides_is_assumed() -> None:
     assert lists.phases[0].uncertain == DIMS["E"]
 
 
+CONVERTED = """
+kernel k(X: bf16[M, 256], V: i8[M, 256], U: bf16[N, 256], W: i8[N, 256], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(256, 128):
+            acc += {product}
+        Y[m, n] = acc
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "left", "moved"),
+    [
+        ("cast(V[m, k], bf16) @ U[n, k].T", True, 1),
+        ("X[m, k] @ cast(W[n, k], bf16).T", False, 2),
+        ("X[m, k] @ U[n, k].T", False, 0),
+    ],
+)
+def test_what_computes_operands_comes_before_mmas(product: str, left: bool, moved: int) -> None:
+    """A right operand is written to a stage, too; a cast is an instruction, and no other lane has one."""
+    found = counted(CONVERTED.format(product=product))
+    (_, iteration) = found.phases[0].iterations
+    elements = 64 * 128
+    assert [mma.computed for mma in iteration.mmas] == [left]
+    assert iteration.converted == (moved > 0) * elements + moved * TARGET.rates.converted * elements
+    assert iteration.lanes == 0
+
+
 def test_a_list_outside_of_tasks_is_of_the_tasks_behind_it() -> None:
     first = counted("""
 kernel k(count: i32[1], X: f32[M, N], Y: f32[M, N], Z: f32[M, N]):

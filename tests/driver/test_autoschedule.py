@@ -613,14 +613,12 @@ def test_packets_are_not_chosen_for_rows_that_threads_have_no_instructions_for(t
 
 
 FEW_STAGES = """\
-kernel w4a16(X: bf16[M, K], W: i8[H, N], S: bf16[G, N], Y: bf16[M, N], K: const = 4096, H: const = 2048, G: const = 32):
-    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+kernel by_groups(X: bf16[G, M, 96], W: bf16[G, 96, N], Y: bf16[M, N], G: const = 32):
+    schedule(consumers=2)
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
         acc = zeros(f32, m, n)
-        for h in blocks(H, 128):
-            w = cast(W[h, n], i32)
-            g = start(h) // 128
-            acc += X[m, h + 0] @ cast(cast((w << 28) >> 28, f32) * S[g, n], bf16)
-            acc += X[m, h + H] @ cast(cast(w >> 4, f32) * S[g + G // 2, n], bf16)
+        for g in range(G):
+            acc += X[g, m, :] @ W[g, :, n]
         Y[m, n] = acc
 """
 DOUBTFUL = """\

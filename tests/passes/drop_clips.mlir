@@ -223,3 +223,24 @@ pk.kernel @loaded(%X: !pk.private<[N, N], i8> {pk.name = "X"}, %V: !pk.private<[
   %p = pk.add %o, %ec : !pk.tile<8x8xf32>
   pk.store %p, %T[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
 }
+
+// A dimension of constant length that blocks divide has no edge inside of a block; one that they do not divide has.
+// CHECK-LABEL: pk.kernel @constant
+// CHECK:       %[[Y:.*]] = pk.exp2 %x
+// CHECK-NEXT:  pk.store %[[Y]]
+// CHECK:       %[[V:.*]] = pk.exp2 %u
+// CHECK-NEXT:  %[[C:.*]] = pk.clip %[[V]]
+// CHECK-NEXT:  pk.store %[[C]]
+pk.kernel @constant(%X: !pk.private<[64], f32> {pk.name = "X"}, %U: !pk.private<[60], f32> {pk.name = "U"}) {
+  %i = arith.constant 0 : index
+  %n = pk.block[%i] : !pk.block<64 by 8>
+  %m = pk.block[%i] : !pk.block<60 by 8>
+  %x = pk.load %X[%n : !pk.block<64 by 8>] : !pk.private<[64], f32> -> !pk.tile<8xf32>
+  %y = pk.exp2 %x : !pk.tile<8xf32>
+  %c = pk.clip %y axis 0 to %n fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<64 by 8> -> !pk.tile<8xf32>
+  pk.store %c, %X[%n : !pk.block<64 by 8>] : !pk.tile<8xf32>, !pk.private<[64], f32>
+  %u = pk.load %U[%m : !pk.block<60 by 8>] : !pk.private<[60], f32> -> !pk.tile<8xf32>
+  %v = pk.exp2 %u : !pk.tile<8xf32>
+  %d = pk.clip %v axis 0 to %m fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<60 by 8> -> !pk.tile<8xf32>
+  pk.store %d, %U[%m : !pk.block<60 by 8>] : !pk.tile<8xf32>, !pk.private<[60], f32>
+}

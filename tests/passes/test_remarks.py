@@ -620,6 +620,7 @@ ELSEWHERE = {
     "pk-wrap-statements": "test_wrap_statements.py",
     "pk-pipeline-mma": "pipeline_mma.mlir",
     "pk-overlap-mma": "overlap_mma.mlir",
+    "pk-swap-operands": "swap_operands.mlir",
     "pk-defer-signals": "defer_signals.mlir",
     "pk-share-sums": "share_sums.mlir",
     "pk-split-edges": "split_edges.mlir",

@@ -48,6 +48,14 @@ def ends_with_whole_block(block: BlockOp) -> bool:
     return math.gcd(multiple_of(block.stop), begins) % block_type(block.result).extent == 0
 
 
+def is_always_whole(block: SSAValue) -> bool:
+    """Whether a block is one of those that a dimension of constant length has without rest."""
+    op, kind = block.owner, block_type(block)
+    if not isinstance(op, BlockOp) or not isinstance(kind.of, int):
+        return False
+    return kind.of % kind.extent == 0 and op.start is None and op.stop is None and not op.in_shard
+
+
 def cut_blocks(op: LoadOp | StoreOp | AddToArrayOp, but: Sequence[int] = ()) -> list[BlockOp]:
     """The blocks of an access that may end inside of its array; those of the axes `but` of its tile left out."""
     blocks = [index.owner for index in op.indices if isinstance(index.type, BlockType)]

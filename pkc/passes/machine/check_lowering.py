@@ -19,6 +19,7 @@ from pkc.dialect.tile import (
     AnyMmaOp,
     BroadcastOp,
     ClipOp,
+    EnlargeOp,
     FullOp,
     PositionsOp,
     SplatOp,
@@ -214,10 +215,10 @@ def _box(op: LoadOp | StoreOp | AddToArrayOp, target: Target) -> Iterator[NotLow
 
 
 def _is_in_registers(value: SSAValue) -> bool:
-    """Whether threads have elements of a tile, or read them: not if only MMAs do."""
+    """Whether threads have elements of a tile, or read them: not if only MMAs do, or each of them reads some again."""
     if not _is_staged(value):
         return True
-    return not all(isinstance(use.operation, AnyMmaOp | TransposeOp | ClipOp) for use in value.uses)
+    return not all(isinstance(use.operation, AnyMmaOp | TransposeOp | ClipOp | EnlargeOp) for use in value.uses)
 
 
 def _stage(value: SSAValue) -> SSAValue:

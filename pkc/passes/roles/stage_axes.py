@@ -23,7 +23,7 @@ class StageAxes(KernelPass):
 
     - a tile of one axis, such as the result of a row reduction, that is spread along the columns of another tile, or is
       summed, or reduced beside an MMA (`pk-part-axes` makes again what can be made again);
-    - a tile that is computed, and transposed.
+    - a tile that is computed, and transposed for anything but a stage, into which threads write either way.
 
     The stages are those of a channel from the role to itself. When all its warps have written their elements, each
     thread reads those that it needs.
@@ -51,7 +51,7 @@ class StageAxes(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         for role in kernel.roles:
-            for op in [op for op in role.walk() if isinstance(op, TransposeOp) and not _is_staged(op.tile)]:
+            for op in [op for op in role.walk() if isinstance(op, TransposeOp) and _is_needed(op)]:
                 _stage(kernel, role, op.tile, [op])
             for tile, ops in _spread(role).items():
                 _stage(kernel, role, tile, ops)
@@ -59,6 +59,11 @@ class StageAxes(KernelPass):
                 _sums(kernel, role, op)
             for tile, ops in _reduced(role).items():
                 _stage(kernel, role, tile, ops)
+
+
+def _is_needed(op: TransposeOp) -> bool:
+    """Whether threads need elements of a transpose that other threads have."""
+    return not _is_staged(op.tile) and not all(isinstance(use.operation, CommitOp) for use in op.result.uses)
 
 
 def _is_staged(tile: SSAValue) -> bool:

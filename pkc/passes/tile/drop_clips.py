@@ -13,6 +13,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import FLOATS, BlockType
+from pkc.passes.analysis.multiples import is_always_whole
 from pkc.passes.analysis.past_end import is_zero_past_end
 from pkc.passes.analysis.scaled import Scaled, is_positive, scaled_of
 from pkc.passes.kernel_pass import KernelPass
@@ -20,7 +21,7 @@ from pkc.semantics.tile_ops import of_numbers
 
 
 class DropClips(KernelPass):
-    """Drop each clip whose operand has the fill value past the edge already.
+    """Drop each clip whose operand has the fill value past the edge already, and those of blocks that have no edge.
 
     What lies past the edge is followed through operations on elements: of `pk.clip` it is the fill, of what is loaded
     zero, of a function that gives floats the function of that, where this is exact (zero or an infinity). Past the edge
@@ -85,7 +86,9 @@ class _Padding:
 
 
 def _drop(clip: ClipOp) -> None:
-    if not _is_dropped(clip, _Edge(clip.block)):
+    if is_always_whole(clip.block):
+        _erase(clip)
+    elif not _is_dropped(clip, _Edge(clip.block)):
         _is_dropped(clip, _Edge(clip.block, loaded=True))
 
 
@@ -99,10 +102,14 @@ def _is_dropped(clip: ClipOp, edge: _Edge) -> bool:
     for other in found.instead:
         for use in edge.behind(other):
             use.operation.operands[use.index] = other.result
+    _erase(clip)
+    return True
+
+
+def _erase(clip: ClipOp) -> None:
     clip.result.replace_all_uses_with(clip.tile)
     clip.detach()
     clip.erase()
-    return True
 
 
 def _join(first: ClipOp) -> None:

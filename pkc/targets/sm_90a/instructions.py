@@ -65,6 +65,12 @@ PLAIN: tuple[Instruction, ...] = (
         "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};",
         "four 8x8 matrices of 16-bit elements; thread 8i + j has the address of row j of matrix i",
     ),
+    effect(
+        "stmatrix_x4_trans",
+        ("index", "b32", "b32", "b32", "b32"),
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};",
+        "the same of the transposes: row j of what is written is column j",
+    ),
     pure(
         "pack_bf16",
         ("f32", "f32"),
@@ -118,6 +124,23 @@ PLAIN: tuple[Instruction, ...] = (
     ),
     Instruction("low_i8", ("b32",), "i32", "return (int)(signed char)a;", "the low i8"),
     Instruction("high_i8", ("b32",), "i32", "return (int)(signed char)(a >> 8);", "the high i8"),
+    Instruction(
+        "bf16_of_i8",
+        ("b32",),
+        "b32",
+        # The low seven bits behind 128, less 128, or 256 of a negative number: bf16 has eight bits of each.
+        "const unsigned p = __byte_perm(a, 0x43434343u, 0x4140), x = p & 0x437f437fu, y = p & 0x43804380u; unsigned r;"
+        ' asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y)); return r;',
+        "two bf16 of two i8, exactly",
+    ),
+    Instruction(
+        "f16_of_i8",
+        ("b32",),
+        "b32",
+        "const unsigned x = __byte_perm(a ^ 0x8080u, 0x64646464u, 0x4140); unsigned r;"
+        ' asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(x), "r"(0x64806480u)); return r;',
+        "two f16 of two i8, exactly: a number and 128, in the low bits of 1024",
+    ),
     Instruction("bits_f32", ("f32",), "b32", "return __float_as_uint(a);", "the bits of an f32"),
     Instruction(
         "shift_pair",

@@ -42,6 +42,7 @@ from pkc.passes.machine.lowering.fragments import (
     as_elements,
     element,
     fill,
+    fill_pairs,
     has_pairs,
     held,
 )
@@ -166,7 +167,7 @@ def compute(role: WarpRole, op: Operation) -> bool:
         make = of_elements(role, op)
         staged = (role.tiles.get(operand) for operand in op.operands)
         target = fragment_of(role, op.results[0])
-        pairs = any(tile.twins if isinstance(tile, LazyTile) else _has_pairs(tile, target) for tile in staged)
+        pairs = any(_has_pairs(tile, target) for tile in staged)
         _compute(role, op.results[0], lambda i: make(role.emit, i), 1 + pairs)
     else:
         return False
@@ -174,6 +175,8 @@ def compute(role: WarpRole, op: Operation) -> bool:
 
 
 def _has_pairs(tile: object, fragment: Fragment) -> bool:
+    if isinstance(tile, LazyTile):
+        return tile.pair is not None
     return isinstance(tile, Staged) and has_pairs(tile, fragment)
 
 
@@ -217,7 +220,8 @@ def _cast(role: WarpRole, op: CastOp) -> None:
     convert = converted(role, op, source)
     target = fragment_of(role, op.result)
     if after in PACKED and (target.axes == (0, 1) or (target.lanes and target.paired)):
-        _compute(role, op.result, lambda i: convert(role.emit, i))
+        if not _cast_pairs(role, op, source):
+            _compute(role, op.result, lambda i: convert(role.emit, i))
         return
     if after in PACKED:
         name = PACKED[after]
@@ -230,6 +234,18 @@ def _cast(role: WarpRole, op: CastOp) -> None:
         return
     pairs = source if isinstance(source, RegisterTile) and after == f32 and in_pairs.has(source) else None
     role.tiles[op.result] = LazyTile(target, after, convert, pairs=pairs)
+
+
+def _cast_pairs(role: WarpRole, op: CastOp, source: Value) -> bool:
+    """Convert two neighbours at once as they come out of their stage; false if there is no instruction for that."""
+    kinds = (PACKED.get(tile_type(value).element_type) for value in (op.result, op.tile))
+    name, pair = "{}_of_{}".format(*kinds), source.pair if isinstance(source, LazyTile) else None
+    if pair is None or role.emit.target.instruction(name) is None:
+        return False
+    target = allocate(role, fragment_of(role, op.result), tile_type(op.result).element_type, op.result.name_hint)
+    fill_pairs(role, target, lambda first: role.emit.value(name, pair(role.emit, first)))
+    role.tiles[op.result] = target
+    return True
 
 
 def _reduce(role: WarpRole, op: RowReduction) -> None:
@@ -290,7 +306,7 @@ def _repeat(role: WarpRole, op: RepeatOp) -> None:
 def _enlarge(role: WarpRole, op: EnlargeOp) -> None:
     """Each thread reads from the stage what its elements are copies of, once for neighbours that are copies of one."""
     staged = role.tiles[op.tile]
-    if not isinstance(staged, Staged) or staged.transposed or role.chunk is not None:
+    if not isinstance(staged, Staged) or role.chunk is not None:
         raise CannotLowerError(op, "several copies of elements that are not in a stage")
     role.tiles[op.result] = fragments.enlarged(role, staged, op)
 

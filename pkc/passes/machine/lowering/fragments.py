@@ -47,8 +47,8 @@ class LazyTile:
     exact: Callable[[Emitter, SSAValue], SSAValue] | None = None
     pairs: RegisterTile | None = None
     """Registers with the same elements in pairs of 16 bits, if these are all that is done to them."""
-    twins: bool = False
-    """Whether two neighbours come out of a stage together, if one is asked for behind the other."""
+    pair: Callable[[Emitter, SSAValue], SSAValue] | None = None
+    """If two neighbours come out of a stage together: as they lie there, those of which the first is at an index."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,10 +141,19 @@ def fill(role: WarpRole, target: RegisterTile, make: Callable[[SSAValue], SSAVal
                 emit.set(make(i), target.registers, i)
         return
     name = f"pack_{PACKED[target.element_type]}"
-    with emit.loop(0, target.fragment.count // 2, unroll=True) as pair:
-        first = emit.times(pair, 2)
+
+    def pair(first: SSAValue) -> SSAValue:
         low, high = make(first), make(emit.plus(first, 1))
-        emit.set(emit.value(name, low, high), target.registers, pair)
+        return emit.value(name, low, high)
+
+    fill_pairs(role, target, pair)
+
+
+def fill_pairs(role: WarpRole, target: RegisterTile, make: Callable[[SSAValue], SSAValue]) -> None:
+    """Write every register of a tile of 16 bits: `make` gives the pair whose first element is at an index."""
+    emit = role.emit
+    with emit.loop(0, target.fragment.count // 2, unroll=True) as number:
+        emit.set(make(emit.times(number, 2)), target.registers, number)
 
 
 def copy(role: WarpRole, value: Value, target: RegisterTile) -> None:
@@ -190,23 +199,27 @@ def _from_stage(
     if in_chunks(fragment, tile.layout, dtype_bytes(tile.type.element_type)) and not tile.transposed:
         return _chunks_from_stage(role, tile, fragment, source)
     pairs: dict[tuple[Block, SSAValue], SSAValue] = {}
+    paired = has_pairs(tile, fragment)
+
+    def pair(emit: Emitter, first: SSAValue) -> SSAValue:
+        if (emit.block, first) not in pairs:
+            at = row(role, fragment, first), column(role, fragment, first)
+            inside = emit.least(at[0], fragment.shape[0] - 1) if fragment.cut else at[0]
+            inside = inside if source is None else source(inside)
+            pairs[emit.block, first] = _load_pair(emit, tile, (inside, at[1]))
+        return pairs[emit.block, first]
 
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
-        even, odd = _in_pair(index) if has_pairs(tile, fragment) else (None, 0)
+        even, odd = _in_pair(index) if paired else (None, 0)
         if even is not None:
-            if (emit.block, even) not in pairs:
-                at = row(role, fragment, even), column(role, fragment, even)
-                inside = emit.least(at[0], fragment.shape[0] - 1) if fragment.cut else at[0]
-                inside = inside if source is None else source(inside)
-                pairs[emit.block, even] = _load_pair(emit, tile, (inside, at[1]))
-            return _of_pair(emit, tile.type.element_type, pairs[emit.block, even], odd)
+            return _of_pair(emit, tile.type.element_type, pair(emit, even), odd)
         rows, columns = _in_tile(role, fragment, tile.type, index)
         rows = rows if source is None else source(rows)
         if tile.transposed:
             rows, columns = columns, rows
         return read_shared(emit, tile, rows, columns)
 
-    return LazyTile(fragment, tile.type.element_type, read, twins=has_pairs(tile, fragment))
+    return LazyTile(fragment, tile.type.element_type, read, pair=pair if paired else None)
 
 
 def _in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -228,7 +241,8 @@ def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
     def source(number: SSAValue) -> SSAValue:
         """The row in the stage of which a row is a copy: of more than two axes, rows go through all but the last."""
         found, step = emit.const(0), 1
-        for few, many, copies in reversed([*zip(tile.type.shape, kind.shape, times, strict=True)][:-1]):
+        shape = tile.type.shape[::-1] if tile.transposed else tile.type.shape
+        for few, many, copies in reversed([*zip(shape, kind.shape, times, strict=True)][:-1]):
             place = emit.part(emit.rest(number, many), copies)
             found, number = emit.plus(found, emit.times(place, step)), emit.part(number, many)
             step *= few
@@ -241,7 +255,8 @@ def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
     with emit.loop(0, fragment.count // alike, unroll=True) as number:
         index = emit.times(number, alike)
         rows, columns = _in_tile(role, fragment, kind, index)
-        emit.set(read_shared(emit, tile, source(rows), emit.part(columns, times[-1])), made, number)
+        at = source(rows), emit.part(columns, times[-1])
+        emit.set(read_shared(emit, tile, *(at[::-1] if tile.transposed else at)), made, number)
     return LazyTile(fragment, kind.element_type, lambda emit, i: emit.get(made, emit.part(i, alike)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from xdsl.ir import Operation, SSAValue
@@ -9,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.attributes import number_on
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import LATER, CommitOp, channel_of
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.machine.emit import Emitter
@@ -22,6 +23,9 @@ from pkc.targets.layout import CHUNK, WARP_ROWS, Fragment, SharedLayout
 
 _MATRIX_ELEMENT = 2
 """Bytes of an element of the matrices that `stmatrix` writes."""
+
+_Places = Callable[[SSAValue], SSAValue]
+"""Finds an address, for so many columns."""
 
 
 def write(role: WarpRole, op: CommitOp) -> None:
@@ -40,14 +44,14 @@ def write(role: WarpRole, op: CommitOp) -> None:
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
-        halves = dtype_bytes(found.element_type) == _MATRIX_ELEMENT
+        halves, turned = dtype_bytes(found.element_type) == _MATRIX_ELEMENT, _is_turned(value)
         if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
-            _matrices(role, value, found, layout, address, number_on(op, LATER) or 0)
+            move = _turned_matrices if turned else _matrices
         else:
             _remark(op, value, found)
             chunks = fragments.in_chunks(found.fragment, layout, dtype_bytes(found.element_type))
-            move = _chunks if chunks else _elements
-            move(role, value, found, layout, address, number_on(op, LATER) or 0)
+            move = _turned_elements if turned else _chunks if chunks else _elements
+        move(role, value, found, layout, address, number_on(op, LATER) or 0)
 
 
 def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
@@ -66,6 +70,11 @@ def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
             emit.do("store_shared_v4", zeros, fragments.shared_address(emit, tile.address, tile.layout, size, at))
         emit.do("fence_async_shared")
         emit.do(threads.sync)
+
+
+def _is_turned(value: SSAValue) -> bool:
+    """Whether threads have a tile the other way round: what is in registers is its transpose."""
+    return isinstance(value.owner, TransposeOp)
 
 
 def _is_in_pairs(tile: Value) -> bool:
@@ -97,25 +106,76 @@ def _matrices(
     role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int
 ) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
+    emit, lane = role.emit, role.threads.lane
+
+    def places(block: SSAValue, row: SSAValue) -> _Places:
+        swizzle = _swizzle(emit, layout, lane)
+        start = emit.plus(address, emit.times(row, layout.width))
+
+        def at(pair: SSAValue) -> SSAValue:
+            chunk = emit.times(pair, 2)
+            mine = emit.plus(emit.rest(chunk, layout.width // CHUNK), emit.right(lane, 4))
+            return emit.plus(start, _in_panels(emit, layout, chunk, mine, swizzle))
+
+        return at
+
+    _by_matrices(role, value, tile, places, "stmatrix_x4", later)
+
+
+def _turned_matrices(
+    role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int
+) -> None:
+    """The same of a tile that threads have the other way round: what is written has 16 columns of their 16 rows."""
+    emit, lane = role.emit, role.threads.lane
+
+    def places(block: SSAValue, row: SSAValue) -> _Places:
+        of_matrix = emit.bit_and(lane, 7)
+        inside = emit.plus(of_matrix, emit.times(emit.right(lane, 4), 8))
+        start = emit.plus(address, emit.times(inside, layout.width))
+        swizzle = _swizzle(emit, layout, of_matrix)
+        # Two chunks of a row have the rows of a warp.
+        warps = emit.times(block, tile.fragment.rows // WARP_ROWS)
+        chunk = emit.times(emit.plus(warps, warp_of_group(role)), 2)
+        mine = emit.plus(emit.rest(chunk, layout.width // CHUNK), emit.bit_and(emit.right(lane, 3), 1))
+        begin = emit.plus(start, _in_panels(emit, layout, chunk, mine, swizzle))
+        return lambda pair: emit.plus(begin, emit.times(pair, WARP_ROWS * layout.width))
+
+    _by_matrices(role, value, tile, places, "stmatrix_x4_trans", later)
+
+
+def _swizzle(emit: Emitter, layout: SharedLayout, row: SSAValue) -> SSAValue:
+    """What the chunks of a row are exchanged by, of rows that differ from `row` by multiples of 8."""
+    return emit.bit_and(emit.part(row, layout.lines), layout.width // CHUNK - 1)
+
+
+def _in_panels(emit: Emitter, layout: SharedLayout, chunk: SSAValue, mine: SSAValue, swizzle: SSAValue) -> SSAValue:
+    """Bytes from the beginning of a row to chunk `mine` of the panel that `chunk` is in."""
+    panel = emit.times(emit.part(chunk, layout.width // CHUNK), layout.panel_bytes)
+    return emit.plus(panel, emit.left(emit.bit_xor(mine, swizzle), 4))
+
+
+def _by_matrices(
+    role: WarpRole,
+    value: SSAValue,
+    tile: Value,
+    places: Callable[[SSAValue, SSAValue], _Places],
+    instruction: str,
+    later: int,
+) -> None:
+    """Write 16 rows and 16 columns of each warp at once: `places` gives, for a block of the rows of a warpgroup and the
+    row of a thread, what finds the thread's address of so many columns."""
     emit, threads, fragment = role.emit, role.threads, tile.fragment
     group = warpgroup(role)
     inside = emit.plus(emit.times(warp_of_group(role), WARP_ROWS), emit.bit_and(threads.lane, WARP_ROWS - 1))
-    chunks = layout.width // 16
-    swizzle = emit.bit_and(emit.part(threads.lane, layout.lines), chunks - 1)
     for repeat in range(fragment.repeats):
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, fragment.rows), inside)
-        start = emit.plus(address, emit.times(row, layout.width))
+        at = places(block, row)
 
-        def columns(pair: SSAValue, start: SSAValue = start, first: int = repeat * fragment.columns // 4) -> None:
-            chunk = emit.times(pair, 2)
-            mine = emit.plus(emit.rest(chunk, chunks), emit.right(threads.lane, 4))
-            offset = emit.plus(
-                emit.times(emit.part(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
-            )
-            base = emit.plus(emit.times(pair, 4), first)
+        def columns(pair: SSAValue, at: _Places = at, first: int = repeat * fragment.columns // 4) -> None:
+            place, base = at(pair), emit.plus(emit.times(pair, 4), first)
             words = [_pair(emit, tile, emit.plus(base, i)) for i in range(4)]
-            emit.do("stmatrix_x4", emit.plus(start, offset), *words)
+            emit.do(instruction, place, *words)
 
         with _of_tile(emit, fragment, row):  # whole warps have rows of the tile, or none
             in_groups(role, value, fragment.columns // 16, 8, columns, later if repeat == fragment.repeats - 1 else 0)
@@ -163,6 +223,22 @@ def _elements(
                 emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
 
     in_groups(role, value, fragment.count // (1 + paired), 1 + paired, one, later)
+
+
+def _turned_elements(
+    role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int
+) -> None:
+    """Write a tile that threads have the other way round, element by element."""
+    emit, fragment, size = role.emit, tile.fragment, dtype_bytes(tile.element_type)
+
+    def one(i: SSAValue) -> None:
+        at = spread.column(role, fragment, i), spread.row(role, fragment, i)
+        inside = spread.is_in_tile(role, fragment, i)
+        with emit.when(inside) if inside is not None else nullcontext():
+            place = fragments.shared_address(emit, address, layout, size, at)
+            emit.do(f"store_shared_b{8 * size}", place, _bits(role, tile, i, False))
+
+    in_groups(role, value, fragment.count, 1, one, later)
 
 
 def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, address: SSAValue, later: int) -> None:

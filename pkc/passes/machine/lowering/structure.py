@@ -209,7 +209,10 @@ def _branch(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue])
 def _transpose(role: WarpRole, op: TransposeOp) -> None:
     tile = role.tiles[op.tile]
     if not isinstance(tile, Staged):
-        raise CannotLowerError(op, "`.T` of a tile that is computed", "load its transpose, or store it first")
+        if not all(isinstance(use.operation, roles.CommitOp) for use in op.result.uses):
+            raise CannotLowerError(op, "`.T` of a tile that is computed", "load its transpose, or store it first")
+        role.tiles[op.result] = tile  # written the other way round
+        return
     role.tiles[op.result] = Staged(tile.address, tile.type, tile.layout, tile.ring, not tile.transposed)
 
 
