@@ -161,8 +161,13 @@ def _in_order(channel: ChannelOp, block: Block, numbers: Mapping[Operation, int]
         if second is None or type(second) is not _CLOSES.get(type(first)):
             yield errors.ChannelOutOfOrder(span_of(first.location), label, first.name.removeprefix("pk."))
             return
-        if isinstance(first, ConsumeOp):
+        if isinstance(first, ConsumeOp) and not (len(ops) == 2 and _frees_another(second)):
             yield from _kept(first, second, block, label, numbers)
+
+
+def _frees_another(release: Operation) -> bool:
+    """Whether a release in a loop frees the stage of an iteration before: that of its own is there until the next."""
+    return isinstance(release, ReleaseOp) and release.kept > 0 and isinstance(release.parent_op(), scf.ForOp)
 
 
 def _kept(
