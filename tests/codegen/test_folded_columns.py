@@ -26,18 +26,20 @@ def lowered(text: str, **schedule: str) -> tuple[KernelOp, KernelOp]:
     return roles, machine_level(roles)
 
 
-def run(text: str, sizes: dict[str, int], **schedule: str) -> dict[str, Values]:
-    """The arrays of a kernel of one task, which has a stage for each block that it loads."""
+def run(text: str, sizes: dict[str, int], tasks: int = 1, **schedule: str) -> dict[str, Values]:
+    """The arrays of a kernel with a CTA for each task, which has a stage for each block that it loads."""
     roles, kernel = lowered(text, **schedule)
     memory = Memory(kernel, 1, sizes)
     random = np.random.default_rng(len(text))
     found = {name: arrays[0] for name, arrays in memory.arrays.items()}
     for name in {"X", "Y", "dY", "begin"} & set(found):
         found[name][...] = random.integers(-4, 5, found[name].shape)
-    cta = Warpgroups(memory, 0, 0, 1)
-    for _, threads in warps(roles, 1):
-        cta.run(kernel.body.block, threads)
-    cta.barriers.check()
+    ctas = [Warpgroups(memory, 0, number, tasks) for number in range(tasks)]
+    for numbers, threads in warps(roles, tasks):
+        for number in numbers:
+            ctas[number].run(kernel.body.block, threads)
+    for cta in ctas:
+        cta.barriers.check()
     return found
 
 
@@ -64,6 +66,12 @@ def test_several_reductions_of_both_operands(name: str, rows: int, columns: int)
     np.testing.assert_array_equal(found["s"], y.sum(axis=0) / 2)
     np.testing.assert_array_equal(found["q"], (x * x).sum(axis=0) + found["begin"])
     np.testing.assert_array_equal(found["top"], np.abs(x).max(axis=0))
+
+
+def test_tasks_that_store_no_sums_read_no_columns() -> None:
+    found = run(EPILOGUES["gradient_of_bias"], {"M": 120, "N": 248, "K": 250}, tasks=2, stages="2")
+    np.testing.assert_array_equal(found["dW"], found["X"].T @ found["dY"])
+    np.testing.assert_array_equal(found["db"], found["dY"].sum(axis=0))
 
 
 def test_threads_read_16_bytes_at_a_time() -> None:

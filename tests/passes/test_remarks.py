@@ -649,6 +649,7 @@ ELSEWHERE = {
     "pk-defer-signals": "defer_signals.mlir",
     "pk-share-sums": "share_sums.mlir",
     "pk-split-edges": "split_edges.mlir",
+    "pk-guard-values": "guard_values.mlir",
     "pk-skip-blocks": "skip_blocks.mlir",
     "pk-lower-tiles": "lower_tiles.mlir",
     "pk-balance-tasks": "balance_tasks.mlir",
