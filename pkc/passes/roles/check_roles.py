@@ -156,12 +156,12 @@ def _in_order(channel: ChannelOp, block: Block, numbers: Mapping[Operation, int]
     users = (use.operation for use in channel.result.uses)
     on_it = [op for op in users if op.parent is block and isinstance(op, CHANNEL_OPS)]
     ops = sorted((op for op in on_it if not isinstance(op, ReleaseDeferredOp)), key=numbers.__getitem__)
-    label = channel.label.data
+    label, once = channel.label.data, sum(isinstance(op, ConsumeOp) for op in ops) == 1
     for first, second in zip(ops[::2], [*ops[1::2], None], strict=False):
         if second is None or type(second) is not _CLOSES.get(type(first)):
             yield errors.ChannelOutOfOrder(span_of(first.location), label, first.name.removeprefix("pk."))
             return
-        if isinstance(first, ConsumeOp) and not (len(ops) == 2 and _frees_another(second)):
+        if isinstance(first, ConsumeOp) and not (once and _frees_another(second)):
             yield from _kept(first, second, block, label, numbers)
 
 
