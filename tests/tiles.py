@@ -403,6 +403,20 @@ kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N],
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
         C[m, n] = S[m, n] + b[n]
 """,
+    "ar_gradient_of_bias": """\
+kernel ar_gradient_of_bias(X: bf16[M, K].shard(0), dY: bf16[M, N].shard(0), dW: f32[K, N].replicate(),
+                           db: f32[N].replicate()):
+    for k, n in tasks(blocks(K, 128), blocks(N, 128)):
+        acc = zeros(f32, k, n)
+        b = zeros(f32, n)
+        for m in blocks(M, 64, of=rank):
+            dy = dY[m, n]
+            acc += X[m, k].T @ dy
+            b += rowsum(dy.T)
+        dW[k, n] += acc
+        if start(k) == 0:
+            db[n] += b
+""",
     "column_sums": """\
 kernel column_sums(X: bf16[M, N], Y: bf16[M, N], dw: f32[N].shard(0), db: bf16[N].replicate()):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

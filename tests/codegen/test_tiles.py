@@ -58,6 +58,7 @@ OFTEN = {
     "ar_1d",
     "gemm_residual_f32",
     "gradient_of_bias",
+    "ar_gradient_of_bias",
     "columns_beside",
     "columns_beside_f32",
     "swiglu_256",

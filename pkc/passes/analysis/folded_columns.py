@@ -24,8 +24,11 @@ shared memory, for a swizzle puts them there; and no more than a warp has."""
 _ELEMENTS = 2048
 """As many elements as two warpgroups keep of all rows, 8 in each thread."""
 
-_APART = (AnyMmaOp, BroadcastOp, TransposeOp, MmaWaitOp, AcquireOp, ConsumeOp, CommitOp, FullOp, SplatOp)
-"""Operations whose tiles need not lie alike; constants lie as each use needs them."""
+_APART = (AnyMmaOp, BroadcastOp, TransposeOp, MmaWaitOp, AcquireOp, ConsumeOp, CommitOp)
+"""Operations whose tiles need not lie alike."""
+
+_ANYHOW = (FullOp, SplatOp)
+"""What makes constants, which lie as each use needs them."""
 
 
 def folds_of(rows: int, length: int) -> int:
@@ -56,16 +59,16 @@ def _in_tasks(tasks: TasksOp) -> dict[SSAValue, int]:
         alone = op.regions or not op.results or isinstance(op, _APART)
         alike = [] if alone else [[*op.operands, *op.results]]
         for values in (*alike, *passed_on(op)):
-            tiles = [value for value in values if isinstance(value.type, TileType) and value.type.rank]
+            tiles = [value for value in values if _has_rows(value) and not isinstance(value.owner, _ANYHOW)]
             for other in tiles[1:]:
                 groups.join(tiles[0], other)
     lanes = {groups.root(op.result): tile_type(op.result).shape[-1] for op in folds}
     values = (value for op in tasks.walk() for value in tiles_of(op))
-    return {value: lanes[groups.root(value)] for value in values if groups.root(value) in lanes and _rank(value)}
+    return {value: lanes[groups.root(value)] for value in values if groups.root(value) in lanes}
 
 
-def _rank(value: SSAValue) -> int:
-    return tile_type(value).rank
+def _has_rows(value: SSAValue) -> bool:
+    return isinstance(value.type, TileType) and value.type.rank > 0
 
 
 def across_stage(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: int) -> Fragment:

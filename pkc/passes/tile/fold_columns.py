@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 from xdsl.rewriter import Rewriter
 
-from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
+from pkc.dialect.access import AccumulateOp, AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
@@ -163,7 +163,10 @@ def _is_apart(value: SSAValue) -> bool:
         met.add(tile)
         for use in tile.uses:
             op = use.operation
-            if isinstance(op, StoreOp | AddToArrayOp) and use.index == 0:
+            if isinstance(op, StoreOp | AddToArrayOp | AccumulateOp) and use.index == 0:
+                continue
+            if isinstance(op, scf.YieldOp) and isinstance(branch := op.parent_op(), scf.IfOp):
+                todo += [branch.results[use.index], *_given(branch, use.index)]
                 continue
             if isinstance(op, BroadcastOp) or not _goes_by_element(op):
                 return False
@@ -174,9 +177,16 @@ def _is_apart(value: SSAValue) -> bool:
     return True
 
 
+def _given(branch: scf.IfOp, number: int) -> list[SSAValue]:
+    """What the sides of a branch give as one of its results, but for constants."""
+    ends = [region.block.last_op for region in branch.regions]
+    given = [end.operands[number] for end in ends if end is not None]
+    return [value for value in given if not _is_constant(value)]
+
+
 def _is_made_here(tile: SSAValue, met: set[SSAValue]) -> bool:
     made = tile.owner
-    if isinstance(made, LoadOp):
+    if isinstance(made, LoadOp | scf.IfOp):
         return True
     return isinstance(made, Operation) and _goes_by_element(made) and not met.isdisjoint(made.operands)
 
