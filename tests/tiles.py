@@ -29,6 +29,55 @@ kernel kept_operand(A: bf16[M, K], B: bf16[K, 64], C: bf16[M, 64], D: bf16[M, K]
             D[m, k] = a
         C[m, :] = acc
 """,
+    "gradient_of_bias": """\
+kernel gradient_of_bias(X: bf16[M, K], dY: bf16[M, N], dW: f32[K, N], db: f32[N]):
+    for k, n in tasks(blocks(K, 128), blocks(N, 256)):
+        acc = zeros(f32, k, n)
+        b = zeros(f32, n)
+        for m in blocks(M, 64):
+            dy = dY[m, n]
+            acc += X[m, k].T @ dy
+            b += rowsum(dy.T)
+        dW[k, n] = acc
+        if start(k) == 0:
+            db[n] = b
+""",
+    "columns_beside": """\
+kernel columns_beside(X: bf16[M, K], Y: bf16[M, N], C: f32[K, N], s: bf16[N], q: f32[K], begin: f32[K],
+              top: f32[K]):
+    for k, n in tasks(blocks(K, 128), blocks(N, 192)):
+        acc = zeros(f32, k, n)
+        total = zeros(f32, n); squares = begin[k]; most = full(f32, -inf, k)
+        for m in blocks(M, 32):
+            x = cast(X[m, k], f32).T
+            acc += X[m, k].T @ Y[m, n]
+            total += rowsum(Y[m, n].T)
+            squares += rowsum(x * x)
+            most = max(most, rowmax(abs(x)))
+        C[k, n] = acc
+        if start(k) == 0:
+            s[n] = total * 0.5
+        if start(n) == 0:
+            q[k] = squares; top[k] = most
+""",
+    "columns_beside_f32": """\
+kernel columns_beside_f32(X: f32[M, K], Y: f32[M, N], C: f32[K, N], s: bf16[N], q: f32[K], begin: f32[K],
+              top: f32[K]):
+    for k, n in tasks(blocks(K, 64), blocks(N, 64)):
+        acc = zeros(f32, k, n)
+        total = zeros(f32, n); squares = begin[k]; most = full(f32, -inf, k)
+        for m in blocks(M, 32):
+            x = cast(X[m, k], f32).T
+            acc += X[m, k].T @ Y[m, n]
+            total += rowsum(Y[m, n].T)
+            squares += rowsum(x * x)
+            most = max(most, rowmax(abs(x)))
+        C[k, n] = acc
+        if start(k) == 0:
+            s[n] = total * 0.5
+        if start(n) == 0:
+            q[k] = squares; top[k] = most
+""",
     "low_rank": """\
 kernel low_rank(X: bf16[M, K], W: bf16[K, N], A: bf16[K, R], B: bf16[R, N], Y: bf16[M, N], R: const = 8):
     for m, n in tasks(blocks(M, 128), blocks(N, 128)):
@@ -386,6 +435,20 @@ kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N],
         S[m, n] += acc
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
         C[m, n] = S[m, n] + b[n]
+""",
+    "ar_gradient_of_bias": """\
+kernel ar_gradient_of_bias(X: bf16[M, K].shard(0), dY: bf16[M, N].shard(0), dW: f32[K, N].replicate(),
+                           db: f32[N].replicate()):
+    for k, n in tasks(blocks(K, 128), blocks(N, 128)):
+        acc = zeros(f32, k, n)
+        b = zeros(f32, n)
+        for m in blocks(M, 64, of=rank):
+            dy = dY[m, n]
+            acc += X[m, k].T @ dy
+            b += rowsum(dy.T)
+        dW[k, n] += acc
+        if start(k) == 0:
+            db[n] += b
 """,
     "column_sums": """\
 kernel column_sums(X: bf16[M, N], Y: bf16[M, N], dw: f32[N].shard(0), db: bf16[N].replicate()):

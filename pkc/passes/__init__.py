@@ -89,7 +89,9 @@ from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.coarsen_tasks import CoarsenTasks
 from pkc.passes.tile.collect_sums import CollectSums
 from pkc.passes.tile.drop_clips import DropClips
+from pkc.passes.tile.fold_columns import FoldColumns
 from pkc.passes.tile.guard_tasks import GuardTasks
+from pkc.passes.tile.guard_values import GuardValues
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.load_quotients import LoadQuotients
@@ -130,7 +132,9 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     LoadQuotients(),  # blocks are what they stay; before loads are hoisted
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body
+    FoldColumns(),  # behind what evaluates the bodies of loops; before their masks go into branches
     SplitEdges(),  # last of those that change arithmetic on tiles: they need not look into branches
+    GuardValues(),  # loops compute what they stay to; it need not look into branches either
     Cse(),  # constants that folding made twice, those of splits and edges, loads that two loops share now
     PartAxes(),  # nothing merges any more what is equal; before roles, which pass on tiles that lie one way
     Dce(),  # what only merged operations used, or a loop in the tasks that add up its splits

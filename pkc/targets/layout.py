@@ -83,6 +83,9 @@ class Fragment:
     row t / lanes of them. Register (i * R + n j) + c, R being `per_row` and n `together`, has row rows * i + t / lanes
     and column n (lanes * j + t mod lanes) + c, which is behind the last one for some threads if these are no multiple
     of n lanes.
+
+    With `side` s, of tiles that are read across a stage, a thread has as many rows at each place, and n is 1: register
+    (s i + r) R + j has row rows * i + s (t / lanes) + r and column lanes * j + t mod lanes.
     """
 
     shape: tuple[int, ...]
@@ -92,6 +95,8 @@ class Fragment:
     lanes: int = 0
     together: int = 2
     """With `lanes`: how many neighbours of a row a thread has at each place, an even number."""
+    side: int = 1
+    """With `lanes`: how many rows side by side a thread has at each place."""
     flat: int = 0
     """If not 0: that many neighbours of the innermost axis, wherever a thread is in the tile at the time."""
 
@@ -112,7 +117,7 @@ class Fragment:
     @property
     def paired(self) -> bool:
         """Whether a thread's elements are pairs of neighbours, so that those of 16 bits share registers."""
-        return self.axes == (0, 1) or (self.axes == (1,) and bool(self.lanes or self.flat))
+        return self.side == 1 and (self.axes == (0, 1) or (self.axes == (1,) and bool(self.lanes or self.flat)))
 
     @property
     def per_row(self) -> int:
@@ -135,5 +140,5 @@ class Fragment:
         if self.flat:
             return self.flat if self.axes else 1
         if self.lanes:
-            return self.repeats * self.per_row
+            return self.repeats * self.side * self.per_row
         return self.repeats * (2 if 0 in self.axes else 1) * (self.columns // 4 if self.columns else 1)

@@ -25,7 +25,7 @@ from pkc.driver.divisors import divisors_of
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, spread, tasks
+from pkc.passes.machine.lowering import spread, stages, tasks
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Threads, WarpRole
 from pkc.passes.roles import order_arrivals, stage_rows
@@ -146,7 +146,7 @@ def test_elements_of_a_stage_do_not_overlap(rows: int, columns: int, kind: Attri
     layout, size = shared_layout(TileType([rows, columns], kind)), dtype_bytes(kind)
     block = Block(arg_types=[IndexType()] * 2)
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
-    address = fragments.shared_address(emit, emit.const(0), layout, size, (block.args[0], block.args[1]))
+    address = stages.shared_address(emit, emit.const(0), layout, size, (block.args[0], block.args[1]))
     taken: set[int] = set()
     evaluate = integers(block)
     for row, column in np.ndindex(rows, columns):

@@ -163,3 +163,60 @@ pk.kernel @pieces() attributes {comm_sms = 0 : i64} {
     %q = pk.add %p, %p {chain = 0 : i64} : !pk.tile<256x128xf32>
   }
 }
+
+// -----
+
+// A release that is deferred in a loop frees the stage of the iteration before.
+// CHECK-NOT: error
+// CHECK: pk.kernel @freed_later
+pk.kernel @freed_later() attributes {comm_sms = 0 : i64} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %c = pk.channel "A" stages 4 : !pk.channel<!pk.tile<64x64xf32>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    scf.for %i = %zero to %four step %one {
+      %t = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+      pk.acquire %c : !pk.channel<!pk.tile<64x64xf32>>
+      pk.commit %c, %t : !pk.channel<!pk.tile<64x64xf32>>, !pk.tile<64x64xf32>
+    }
+  }
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    scf.for %i = %zero to %four step %one {
+      %a = pk.consume %c : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
+      pk.release %c deferred 1 : !pk.channel<!pk.tile<64x64xf32>>
+      %s = pk.row_sum %a : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    }
+    pk.release_deferred %c : !pk.channel<!pk.tile<64x64xf32>>
+  }
+}
+
+// -----
+
+// The next release of the same iteration frees it.
+// CHECK: error[PK463]: a tile of the channel of `A` is used after its stage is released
+pk.kernel @freed_by_the_next() attributes {comm_sms = 0 : i64} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %c = pk.channel "A" stages 4 : !pk.channel<!pk.tile<64x64xf32>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    scf.for %i = %zero to %four step %one {
+      %t = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+      pk.acquire %c : !pk.channel<!pk.tile<64x64xf32>>
+      pk.commit %c, %t : !pk.channel<!pk.tile<64x64xf32>>, !pk.tile<64x64xf32>
+      pk.acquire %c : !pk.channel<!pk.tile<64x64xf32>>
+      pk.commit %c, %t : !pk.channel<!pk.tile<64x64xf32>>, !pk.tile<64x64xf32>
+    }
+  }
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    scf.for %i = %zero to %four step %one {
+      %a = pk.consume %c : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
+      pk.release %c deferred 1 : !pk.channel<!pk.tile<64x64xf32>>
+      %d = pk.consume %c : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
+      pk.release %c deferred 1 : !pk.channel<!pk.tile<64x64xf32>>
+      %s = pk.row_sum %a : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    }
+    pk.release_deferred %c : !pk.channel<!pk.tile<64x64xf32>>
+  }
+}

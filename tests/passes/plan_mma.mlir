@@ -257,3 +257,33 @@ pk.kernel @mixed(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
     }
   }
 }
+
+// -----
+
+// What is computed of a stage beside its MMA comes behind the release, which frees the stage of the iteration before.
+// CHECK-LABEL: pk.kernel @summed
+// CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
+// CHECK-NEXT: pk.release %[[K:.*]] deferred 1 :
+// CHECK: pk.row_sum
+// CHECK: scf.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.release_deferred %[[K]]
+// CHECK-NOT: remark
+pk.kernel @summed(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %steps = pk.block_count <K by 64>
+  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<128x64xf32>, !pk.tile<64x128xf32>>
+  pk.role consumer {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %none = pk.full 0.000000e+00 : f32 : !pk.tile<128xf32>
+    %sum, %rows = scf.for %s = %zero to %steps step %one iter_args(%t = %acc, %r = %none) -> (!pk.tile<128x128xf32>, !pk.tile<128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xf32>, !pk.tile<64x128xf32>> -> !pk.tile<128x64xf32>, !pk.tile<64x128xf32>
+      %u = pk.mma %a, %b, %t : !pk.tile<128x64xf32>, !pk.tile<64x128xf32> -> !pk.tile<128x128xf32>
+      %each = pk.row_sum %a : !pk.tile<128x64xf32> -> !pk.tile<128xf32>
+      %next = pk.add %r, %each : !pk.tile<128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xf32>, !pk.tile<64x128xf32>>
+      scf.yield %u, %next : !pk.tile<128x128xf32>, !pk.tile<128xf32>
+    }
+  }
+}

@@ -40,7 +40,33 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
         C[m, n] = acc
 """
 
+COLUMNS = """
+kernel k(X: bf16[T, K], Y: bf16[T, N], w: f32[N], C: f32[K, N], S: f32[N]):
+    for k, n in tasks(blocks(K, 64), blocks(N, {columns})):
+        acc = zeros(f32, k, n); s = zeros(f32, n)
+        for t in blocks(T, 64):
+            y = Y[t, n]
+            acc += X[t, k].T @ y
+            {body}
+        C[k, n] = acc
+        if start(k) == 0:
+            S[n] = {result}
+"""
+_ACROSS = "pk.row_sum: each iteration reads columns of the tile element by element: "
+
+
+def _columns(body: str, reason: str, result: str = "s") -> tuple[str, str, int, str]:
+    return COLUMNS.format(columns=64, body=body, result=result), "", 7, _ACROSS + reason
+
+
 CASES: dict[str, list[tuple[str, str, int, str]]] = {
+    "pk-fold-columns": [
+        _columns("s = s * 0.5 + rowsum(y.T)", "the result is used in the iteration that computes it"),
+        _columns("s += rowsum((X[t, k].T @ y).T)", "it is computed before it is transposed"),
+        _columns("s += rowsum(y.T * w[n])", "it is computed with what has one number for each row or column"),
+        _columns("f = cast(y.T, f32); acc += rowsum(f * f); s += rowsum(f)", "something else is computed of it too"),
+        _columns("s += rowsum(y.T)", "the result is used beside other tiles", "rowmax(acc.T * s)"),
+    ],
     "pk-fuse-chains": [
         (
             """
@@ -624,6 +650,7 @@ ELSEWHERE = {
     "pk-defer-signals": "defer_signals.mlir",
     "pk-share-sums": "share_sums.mlir",
     "pk-split-edges": "split_edges.mlir",
+    "pk-guard-values": "guard_values.mlir",
     "pk-skip-blocks": "skip_blocks.mlir",
     "pk-lower-tiles": "lower_tiles.mlir",
     "pk-balance-tasks": "balance_tasks.mlir",

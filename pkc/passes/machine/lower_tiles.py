@@ -24,6 +24,7 @@ from pkc.dialect.walks import walk
 from pkc.location import span_of
 from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.dependence import roles_around
+from pkc.passes.analysis.folded_columns import folded_lanes
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.kernel_pass import KernelPass
@@ -370,7 +371,8 @@ def _of_group(emit: Emitter, launch: Launch, group: str) -> SSAValue | None:
 
 
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:
-    warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(role.body))
+    axes, folded = infer_axes(role.body), folded_lanes(role.body)
+    warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, axes, folded)
     warp_role.takes_tasks = launch.tasks is not None and launch.tasks.taker is role
     warp_role.words = number_on(role, OFFSET) or 0
     exchange.prepare(warp_role, role, number_on(role, OFFSET))

@@ -156,13 +156,18 @@ def _in_order(channel: ChannelOp, block: Block, numbers: Mapping[Operation, int]
     users = (use.operation for use in channel.result.uses)
     on_it = [op for op in users if op.parent is block and isinstance(op, CHANNEL_OPS)]
     ops = sorted((op for op in on_it if not isinstance(op, ReleaseDeferredOp)), key=numbers.__getitem__)
-    label = channel.label.data
+    label, once = channel.label.data, sum(isinstance(op, ConsumeOp) for op in ops) == 1
     for first, second in zip(ops[::2], [*ops[1::2], None], strict=False):
         if second is None or type(second) is not _CLOSES.get(type(first)):
             yield errors.ChannelOutOfOrder(span_of(first.location), label, first.name.removeprefix("pk."))
             return
-        if isinstance(first, ConsumeOp):
+        if isinstance(first, ConsumeOp) and not (once and _frees_another(second)):
             yield from _kept(first, second, block, label, numbers)
+
+
+def _frees_another(release: Operation) -> bool:
+    """Whether a release in a loop frees the stage of an iteration before: that of its own is there until the next."""
+    return isinstance(release, ReleaseOp) and release.kept > 0 and isinstance(release.parent_op(), scf.ForOp)
 
 
 def _kept(

@@ -30,6 +30,10 @@ class PlanMma(KernelPass):
     be complete only when those of the next one have been issued; then the stages that they read are released, and those
     of the last iteration behind the loop. With one stage the next iteration could not begin before.
 
+    Such a release frees the stage of the iteration before, which nothing reads any more. So it stands right behind an
+    MMA, and what an iteration computes of its own stage beside, as sums of an operand's columns, comes behind it: the
+    other stage is filled again meanwhile.
+
     A loop may have several MMAs, with separate accumulators or one after the other into the same, and carry other
     values beside. As many MMAs stay in flight as an iteration has: when the last reader of a stage has been issued, the
     readers of the same channel's stage of the iteration before are complete. All MMAs of a loop stay in flight, or
@@ -90,8 +94,11 @@ def _plan(loop: scf.ForOp) -> None:
         mma.attributes[IN_FLIGHT] = IntegerAttr(left, i64)
     channels = {stage.channel for mma in mmas for stage in _stages(mma) if stage.parent is body}
     releases = [op for op in body.ops if isinstance(op, ReleaseOp) and op.channel in channels]
-    for op in releases:
+    for op in reversed(releases):
         op.deferred = IntegerAttr(_DEFERRED, i64)
+        issued = [mma for mma in mmas if mma.is_before_in_block(op)][-1]
+        op.detach()
+        body.insert_op_after(op, issued)
     rest = [ReleaseDeferredOp(op.channel) for op in releases]
     for op in rest:
         op.location = loop.location

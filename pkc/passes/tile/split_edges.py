@@ -14,7 +14,7 @@ from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import IsWholeOp
 from pkc.dialect.elementwise import AndOp, NotOp, OrOp, SelectOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.reductions import RowReduction
+from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
 from pkc.passes.analysis.intervals import Condition, condition_of, formula_ops
 from pkc.passes.build import append, append_copy, before
@@ -209,12 +209,12 @@ def _split(masks: list[Operation]) -> None:
     _sink(branch)
 
 
-def _only_reduction(mask: Operation) -> RowReduction | None:
-    """The reduction of rows that alone needs a masked tile. It stands in the branches: what they give would have as
-    many registers as the tile, which something else may need as it is."""
+def _only_reduction(mask: Operation) -> RowReduction | FoldOp | None:
+    """The reduction or fold of rows that alone needs a masked tile. It stands in the branches: what they give would
+    have as many registers as the tile, which something else may need as it is."""
     uses = list(mask.results[0].uses)
     op = uses[0].operation if len(uses) == 1 else None
-    return op if isinstance(op, RowReduction) and op.parent is mask.parent else None
+    return op if isinstance(op, RowReduction | FoldOp) and op.parent is mask.parent else None
 
 
 def _no_gain(mask: Operation, tile: SSAValue) -> str | None:

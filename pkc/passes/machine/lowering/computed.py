@@ -219,7 +219,7 @@ def _cast(role: WarpRole, op: CastOp) -> None:
     source, after = as_elements(role, op.tile), tile_type(op.result).element_type
     convert = converted(role, op, source)
     target = fragment_of(role, op.result)
-    if after in PACKED and (target.axes == (0, 1) or (target.lanes and target.paired)):
+    if after in PACKED and target.paired and (target.axes == (0, 1) or target.lanes):
         if not _cast_pairs(role, op, source):
             _compute(role, op.result, lambda i: convert(role.emit, i))
         return

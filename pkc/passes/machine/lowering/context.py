@@ -170,6 +170,8 @@ class WarpRole:
     rank: SSAValue
     group: str
     axes: Mapping[SSAValue, tuple[int, ...]]
+    folded: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Tiles that are read across their stage and folded beside MMAs, by the lanes that share a row."""
     takes_tasks: bool = False
     """Whether it takes tasks from the queue for all roles of its CTA."""
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

@@ -17,7 +17,16 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import shifting
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.spread import column, fragment_of, row
-from pkc.targets.layout import CHUNK, Fragment, SharedLayout
+from pkc.passes.machine.lowering.stages import (
+    in_chunks,
+    in_stage,
+    lies_across,
+    place_across,
+    read_across,
+    row_of_stage,
+    shared_address,
+)
+from pkc.targets.layout import CHUNK, Fragment
 
 PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16", e4m3: "e4m3", e5m2: "e5m2", i8: "i8"}
 """Element types of which one register has two: of 8 bits in its low half. Integers beyond them are the nearest one."""
@@ -114,8 +123,12 @@ def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:
         return value.element(emit, index)
     if not value.packed:
         return emit.get(value.registers, index)
-    name = PACKED[value.element_type]
-    pair = emit.get(value.registers, emit.right(index, 1))
+    return _of_packed(emit, value.registers, PACKED[value.element_type], index)
+
+
+def _of_packed(emit: Emitter, registers: SSAValue, name: str, index: SSAValue) -> SSAValue:
+    """One of the elements of which each register has two."""
+    pair = emit.get(registers, emit.right(index, 1))
     known = constant_of(emit.bit_and(index, 1))
     low, high = emit.value(f"low_{name}", pair), emit.value(f"high_{name}", pair)
     if known is not None:
@@ -198,6 +211,8 @@ def _from_stage(
     """The elements of a staged tile; with `source`, those of a row come from the row that it gives."""
     if in_chunks(fragment, tile.layout, dtype_bytes(tile.type.element_type)) and not tile.transposed:
         return _chunks_from_stage(role, tile, fragment, source)
+    if lies_across(tile, fragment):
+        return _across_stage(role, tile, fragment)
     pairs: dict[tuple[Block, SSAValue], SSAValue] = {}
     paired = has_pairs(tile, fragment)
 
@@ -220,6 +235,19 @@ def _from_stage(
         return read_shared(emit, tile, rows, columns)
 
     return LazyTile(fragment, tile.type.element_type, read, pair=pair if paired else None)
+
+
+def _across_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
+    """The elements of a transposed tile, of which a thread has some rows side by side."""
+    kind, registers = tile.type.element_type, read_across(role, tile, fragment)
+
+    def read(emit: Emitter, index: SSAValue) -> SSAValue:
+        place = place_across(emit, fragment, index)
+        if kind in PACKED:
+            return _of_packed(emit, registers, PACKED[kind], place)
+        return emit.value("float_bits" if kind == f32 else "int_bits", emit.get(registers, place))
+
+    return LazyTile(fragment, kind, read)
 
 
 def _in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -323,54 +351,6 @@ def _chunks_from_stage(
                 found = emit.value("float_bits" if kind == f32 else "int_bits", found)
             emit.set(found, target.registers, emit.plus(emit.times(number, words), i))
     return target
-
-
-def in_stage(
-    role: WarpRole,
-    fragment: Fragment,
-    layout: SharedLayout,
-    size: int,
-    first: SSAValue,
-    source: Callable[[SSAValue], SSAValue] | None = None,
-) -> SSAValue:
-    """Where in a stage a chunk of 16 bytes is of which a thread has element `first`; of one behind the tile, some."""
-    emit = role.emit
-    rows, columns = row_of_stage(role, fragment, first, source), column(role, fragment, first)
-    if fragment.ends_early:
-        columns = emit.least(columns, (fragment.columns - 1) // (CHUNK // size) * (CHUNK // size))
-    return shared_address(emit, emit.const(0), layout, size, (rows, columns))
-
-
-def row_of_stage(
-    role: WarpRole, fragment: Fragment, first: SSAValue, source: Callable[[SSAValue], SSAValue] | None = None
-) -> SSAValue:
-    """The row, in its stage, of element `first` of a thread; of one behind the tile, the last one."""
-    found = row(role, fragment, first) if 0 in fragment.axes else role.emit.const(0)
-    found = role.emit.least(found, fragment.shape[0] - 1) if fragment.cut else found
-    return found if source is None else source(found)
-
-
-def in_chunks(fragment: Fragment, layout: SharedLayout, size: int) -> bool:
-    """Whether a thread's elements of a staged tile are whole chunks of 16 bytes."""
-    each = CHUNK // size
-    many = bool(fragment.lanes) and 1 in fragment.axes and fragment.together % each == 0
-    return many and size > 1 and (layout.panels == 1 or layout.columns % each == 0)
-
-
-def shared_address(
-    emit: Emitter, base: SSAValue, layout: SharedLayout, size: int, at: tuple[SSAValue, SSAValue]
-) -> SSAValue:
-    """The address of an element of a staged tile: `at` is its row and column, `size` its bytes."""
-    rows, columns = at
-    panel = emit.part(columns, layout.columns) if layout.panels > 1 else emit.const(0)
-    inside = emit.times(emit.rest(columns, layout.columns), size)
-    if layout.swizzle:
-        chunks = layout.width // 16
-        swizzle = emit.bit_and(emit.part(emit.congruent(rows, layout.lines * chunks), layout.lines), chunks - 1)
-        chunk = emit.bit_xor(emit.right(inside, 4), swizzle)
-        inside = emit.plus(emit.left(chunk, 4), emit.bit_and(inside, 15))
-    start = emit.plus(emit.times(panel, layout.panel_bytes), emit.times(rows, layout.width))
-    return emit.plus(base, emit.plus(start, inside))
 
 
 def read_shared(emit: Emitter, tile: Staged, rows: SSAValue, columns: SSAValue) -> SSAValue:

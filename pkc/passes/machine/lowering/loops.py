@@ -21,7 +21,7 @@ LowerOps = Callable[[WarpRole, Sequence[Operation]], None]
 def lower(role: WarpRole, op: scf.ForOp, lower_block: LowerBlock, lower_ops: LowerOps) -> None:
     """A loop; where a role goes over tiles in chunks, and it can, several iterations at once load first."""
     emit, body = role.emit, op.body.block
-    carried = [_carry(role, op, start) for start in op.iter_args]
+    carried = [_carry(role, op, start, inside) for start, inside in zip(op.iter_args, body.args[1:], strict=True)]
     first, last, step = (role.known[x] for x in (op.lb, op.ub, op.step))
     ahead = flat.loads_ahead(body) if role.together else []
     for together in role.together if ahead else ():
@@ -72,13 +72,13 @@ def _together(
     return end
 
 
-def _carry(role: WarpRole, loop: scf.ForOp, start: SSAValue) -> RegisterTile | SSAValue:
-    """Registers for a value that a loop carries, holding its first value."""
+def _carry(role: WarpRole, loop: scf.ForOp, start: SSAValue, inside: SSAValue) -> RegisterTile | SSAValue:
+    """Registers for a value that a loop carries, known by one name `inside` of it, holding its first value."""
     if isinstance(start.type, TileType):
         known = fragments.as_elements(role, start)
         if isinstance(known, RegisterTile) and fragments.only_use(start, loop):
             return known
-        fragment = spread.fragment_of(role, start)
+        fragment = spread.fragment_of(role, inside)
         target = fragments.allocate(role, fragment, tile_type(start).element_type, start.name_hint)
         fragments.copy(role, known, target)
         return target

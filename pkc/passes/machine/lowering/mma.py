@@ -72,6 +72,8 @@ def issue(role: WarpRole, op: AnyMmaOp) -> None:
     """Begin acc + a @ b, in the registers of acc, or in new ones if something else reads these later. MMA instructions
     that read shared memory need no zeros to begin with."""
     in_registers = role.emit.target.mma.operands is Operands.REGISTERS
+    if op.acc in role.folded or op.result in role.folded:
+        raise CannotLowerError(op, "an MMA whose result is combined with reductions of columns")
     before = fragments.as_elements(role, op.acc)
     from_zero = not in_registers and isinstance(op.acc.owner, FullOp) and op.acc.owner.constant == 0
     if isinstance(before, fragments.RegisterTile) and fragments.only_use(op.acc, op):

@@ -21,7 +21,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_async
 from pkc.dialect.types import PGLType, TileType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, shifting, tma
+from pkc.passes.machine.lowering import fragments, shifting, stages, tma
 from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.memory import Element, Elements, store_element
 from pkc.passes.machine.lowering.shifting import WORD, WORDS
@@ -95,7 +95,7 @@ def load(
             moved = emit.registers(WORDS, b32)
             for i, word in enumerate(found):
                 emit.set(word, moved, i)
-            here = fragments.shared_address(emit, address, layout, size, (row, column))
+            here = stages.shared_address(emit, address, layout, size, (row, column))
             emit.do("store_shared_v4", moved, here)
 
 
@@ -180,7 +180,7 @@ def _in_stage(
     chunk = emit.part(begin, CHUNK)
     both = (emit.least(emit.plus(chunk, more), last) for more in range(2))
     first, second = (emit.times(number, CHUNK // size) for number in both)
-    places = [fragments.shared_address(emit, tile.address, layout, size, (row, column)) for column in (first, second)]
+    places = [stages.shared_address(emit, tile.address, layout, size, (row, column)) for column in (first, second)]
     return (places[0], places[1]), emit.bit_and(begin, CHUNK - 1)
 
 

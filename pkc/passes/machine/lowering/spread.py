@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.folded_columns import across_stage
 from pkc.passes.analysis.row_lanes import of_rows
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import WarpRole, warp_of_group, warpgroup
@@ -26,6 +27,8 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
         axes = role.axes[value]
         # Of rows, each chunk has one element.
         return Fragment(role.chunked if axes == (0,) else kind.shape, axes, 1, 0, flat=per_chunk(axes) * role.chunks)
+    if value in role.folded:
+        return across_stage(kind.shape, role.axes[value], role.threads.count, role.folded[value])
     if role.threads.lanes is not None:
         return of_rows(kind.shape, role.axes[value], role.threads.count, role.threads.lanes)
     fragment = role.emit.target.fragment(kind.shape, role.axes[value], role.threads.warpgroups)
@@ -58,8 +61,11 @@ def row(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     if role.chunk is not None:
         return emit.part(_first_of_chunk(role, fragment, index), fragment.shape[-1])
     if fragment.lanes:
-        inside = emit.part(_number(role), fragment.lanes)
-        return emit.plus(inside, emit.times(emit.part(index, fragment.per_row), fragment.rows))
+        inside, number = emit.part(_number(role), fragment.lanes), emit.part(index, fragment.per_row)
+        if fragment.side > 1:
+            inside = emit.plus(emit.times(inside, fragment.side), emit.rest(number, fragment.side))
+            number = emit.part(number, fragment.side)
+        return emit.plus(inside, emit.times(number, fragment.rows))
     each = fragment.columns // 2 if fragment.columns else 2
     repeat = emit.part(index, each)
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)

@@ -14,7 +14,7 @@ from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, fragments, spread
+from pkc.passes.machine.lowering import channels, fragments, spread, stages
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.grouping import in_groups
@@ -49,7 +49,7 @@ def write(role: WarpRole, op: CommitOp) -> None:
             move = _turned_matrices if turned else _matrices
         else:
             _remark(op, value, found)
-            chunks = fragments.in_chunks(found.fragment, layout, dtype_bytes(found.element_type))
+            chunks = stages.in_chunks(found.fragment, layout, dtype_bytes(found.element_type))
             move = _turned_elements if turned else _chunks if chunks else _elements
         move(role, value, found, layout, address, number_on(op, LATER) or 0)
 
@@ -67,7 +67,7 @@ def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
         begin = emit.plus(emit.times(first, each), emit.minus(threads.thread, threads.start))
         with emit.loop(begin, rows * each, threads.count) as chunk:
             at = emit.over(chunk, each), emit.times(emit.modulo(chunk, each), CHUNK // size)
-            emit.do("store_shared_v4", zeros, fragments.shared_address(emit, tile.address, tile.layout, size, at))
+            emit.do("store_shared_v4", zeros, stages.shared_address(emit, tile.address, tile.layout, size, at))
         emit.do("fence_async_shared")
         emit.do(threads.sync)
 
@@ -203,7 +203,7 @@ def _elements(
     emit, fragment, kind = role.emit, tile.fragment, tile_type(value)
     narrow, size = kind.element_type in PACKED, dtype_bytes(kind.element_type)
     # A thread has two neighbours of each row, which lie side by side in a stage too.
-    paired = 1 in fragment.axes and (narrow or not fragment.ends_early)
+    paired = 1 in fragment.axes and fragment.side == 1 and (narrow or not fragment.ends_early)
     store = "v2" if not narrow and paired else "b8x2" if paired and size == 1 else f"b{8 * size * (1 + paired)}"
 
     def one(i: SSAValue) -> None:
@@ -212,7 +212,7 @@ def _elements(
         column = spread.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
         at = (row, column) if kind.rank > 1 else (emit.const(0), column)
         at = fragments.in_rows(emit, kind, row) if fragment.axes == (0,) else at
-        place = fragments.shared_address(emit, address, layout, size, at)
+        place = stages.shared_address(emit, address, layout, size, at)
         inside = spread.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
             if store == "v2":
@@ -248,7 +248,7 @@ def _chunks(role: WarpRole, value: SSAValue, tile: Value, layout: SharedLayout, 
 
     def one(number: SSAValue) -> None:
         first = emit.times(number, CHUNK // size)
-        place = emit.plus(address, fragments.in_stage(role, fragment, layout, size, first))
+        place = emit.plus(address, stages.in_stage(role, fragment, layout, size, first))
         inside = spread.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
             bits = emit.registers(words, b32)

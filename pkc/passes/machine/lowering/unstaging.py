@@ -23,7 +23,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA, moves_async
 from pkc.dialect.types import PrivateType, TileType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, realigned, tma
+from pkc.passes.machine.lowering import fragments, realigned, stages, tma
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import (
     Access,
@@ -71,7 +71,7 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
 
     def copy(chunks: Sequence[Chunk], count: int) -> None:
         for address, (there, exists, row, column) in product(addresses, chunks):
-            here = fragments.shared_address(emit, address, layout, size, (row, column))
+            here = stages.shared_address(emit, address, layout, size, (row, column))
             emit.do(f"copy_shared_{'v4' if count > 1 else 'b32'}_where", here, there, exists)
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
@@ -89,7 +89,7 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
             with emit.when(exists):
                 emit.set(emit.value(f"load_global_b{8 * size}", there), bits, 0)
         for address, (bits, (_, _, row, column)) in product(addresses, list(zip(found, chunks, strict=True))):
-            here = fragments.shared_address(emit, address, layout, size, (row, column))
+            here = stages.shared_address(emit, address, layout, size, (row, column))
             if count > 1:
                 emit.do("store_shared_v4", bits, here)
             else:
@@ -167,7 +167,7 @@ def _store(role: WarpRole, op: Writing, tile: Staged, rank: SSAValue | None) -> 
             return
         ((there, exists, row, column),) = chunks
         with emit.when(exists):
-            here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
+            here = stages.shared_address(emit, tile.address, tile.layout, size, (row, column))
             bits = emit.registers(CHUNK // 4, b32)
             emit.do("load_shared_v4", bits, here)
             if packed(op):

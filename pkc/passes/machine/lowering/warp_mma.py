@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from pkc.dialect.machine import SubviewOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
-from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering import fragments, stages
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -47,7 +47,7 @@ def _pair(role: WarpRole, tile: Staged, k: int, column: int) -> SSAValue:
     rows = emit.plus(emit.times(emit.bit_and(lane, 3), 2), k)
     columns = emit.plus(emit.right(lane, 2), column)
     if tile.transposed:  # as it lies, one beside the other
-        at = fragments.shared_address(emit, tile.address, tile.layout, 2, (columns, rows))
+        at = stages.shared_address(emit, tile.address, tile.layout, 2, (columns, rows))
         return emit.value("load_shared_b32", at)
     low, high = (fragments.read_shared(emit, tile, emit.plus(rows, i), columns) for i in range(2))
     return emit.value(f"pack_{PACKED[tile.type.element_type]}", low, high)
