@@ -200,7 +200,7 @@ def _from_stage(
                 inside = inside if source is None else source(inside)
                 pairs[emit.block, even] = _load_pair(emit, tile, (inside, at[1]))
             return _of_pair(emit, tile.type.element_type, pairs[emit.block, even], odd)
-        rows, columns = _in_tile(role, fragment, tile.type, index)
+        rows, columns = in_tile(role, fragment, tile.type, index)
         rows = rows if source is None else source(rows)
         if tile.transposed:
             rows, columns = columns, rows
@@ -209,7 +209,7 @@ def _from_stage(
     return LazyTile(fragment, tile.type.element_type, read, twins=has_pairs(tile, fragment))
 
 
-def _in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
+def in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The row and column of an element of a thread, of the last ones where the tile has no more."""
     emit = role.emit
     rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
@@ -240,7 +240,7 @@ def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
     made = emit.registers(fragment.count // alike, widened(kind.element_type), op.result.name_hint)
     with emit.loop(0, fragment.count // alike, unroll=True) as number:
         index = emit.times(number, alike)
-        rows, columns = _in_tile(role, fragment, kind, index)
+        rows, columns = in_tile(role, fragment, kind, index)
         emit.set(read_shared(emit, tile, source(rows), emit.part(columns, times[-1])), made, number)
     return LazyTile(fragment, kind.element_type, lambda emit, i: emit.get(made, emit.part(i, alike)))
 

@@ -13,7 +13,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, fragments, spread
+from pkc.passes.machine.lowering import channels, fragments, interleaved, spread
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.grouping import in_groups
@@ -39,6 +39,9 @@ def write(role: WarpRole, op: CommitOp) -> None:
         address = emit.plus(start, offset)
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)
+        if isinstance(found, interleaved.ZippedTile):
+            interleaved.write(role, found, layout, address)
+            continue
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
         halves = dtype_bytes(found.element_type) == _MATRIX_ELEMENT
         if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
