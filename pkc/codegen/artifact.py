@@ -71,7 +71,8 @@ class TensorMaps:
     is one, has only the positions within a shard, and a further dimension counts the shards: ranks for a sharded array
     (stride: the heap's), otherwise the shards of one rank's copy. An array in the heap that is not sharded has the rank
     as its outermost dimension. `box` is innermost first, one entry for each map dimension. If it has one more, rows,
-    whose length is a constant, are in parts of `box[0]` elements, which a further dimension counts, the outermost.
+    whose length is a constant, are in parts of `box[0]` elements, which a further dimension counts, the outermost. If
+    they are `joined`, the last two dimensions of the array, both constants, are one of the map.
 
     With length = ceil(extent / ranks) and whole = extent // length, the first map has min(whole, ranks) shards of
     `length` positions, the second map one shard of extent - whole * length positions that begins where the first map
@@ -83,6 +84,7 @@ class TensorMaps:
     box: tuple[int, ...]
     swizzle: Literal[0, 32, 64, 128]
     split: int | None
+    joined: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from pkc.codegen.artifact import (
     named_dims,
 )
 from pkc.codegen.names import Names
+from pkc.dialect.arrays import given_type
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.effects import UpdatesArray, WritesArray
 from pkc.dialect.engines import on_sms, restarts
@@ -46,7 +47,7 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
     dtype, name, scratch = dtype_name(kind.element_type), kernel.argument_name(arg), kernel.is_scratch(arg)
     written = any(_writes(use.operation) for use in arg.uses)
     if isinstance(kind, PrivateType):
-        of = kind.dimensions
+        of = given_type(kernel, arg).dimensions
         return ArrayParameter(name, dtype, of, "private", None, scratch, written=written, padded=kind.padded)
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
@@ -116,7 +117,8 @@ def _map(kernel: KernelOp, op: TensorMapOp) -> TensorMaps:
     split = None if op.split is None else op.split.value.data
     swizzle = op.swizzle.value.data
     assert swizzle in (0, 32, 64, 128)
-    return TensorMaps("", _array_name(kernel, op.array), tuple(op.box.get_values()), swizzle, split)
+    joined = isinstance(op.array, BlockArgument) and kernel.joined(op.array) is not None
+    return TensorMaps("", _array_name(kernel, op.array), tuple(op.box.get_values()), swizzle, split, joined)
 
 
 def _array_name(kernel: KernelOp, array: SSAValue) -> str:

@@ -12,6 +12,7 @@ from pkc.cost.records import Iteration
 from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
+from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
@@ -78,7 +79,7 @@ def is_free(op: Operation) -> bool:
     return isinstance(op, (CastOp, ClipOp, scf.YieldOp, PrintOp, *_UNMADE))
 
 
-_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, EnlargeOp, PositionsOp, TransposeOp)
+_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, EnlargeOp, PickOp, ZipOp, PositionsOp, TransposeOp)
 """Operations on tiles that are made where they are used."""
 
 

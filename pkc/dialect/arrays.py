@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 from xdsl.irdl import AnyOf, AttrSizedOperandSegments, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType, PrivateType, SignalType
 
 ARRAY = AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType)))
@@ -58,3 +59,12 @@ def verify_symmetric(array: SSAValue) -> None:
 def verify_summed(array: SSAValue) -> None:
     if not is_shared(array):
         raise VerifyException(f"a sum over ranks goes to a sharded or replicated array, got {array.type}")
+
+
+def given_type(kernel: KernelOp, arg: BlockArgument) -> Array:
+    """The type of an array as a launch gives it."""
+    kind, last = array_type(arg), kernel.joined(arg)
+    if last is None:
+        return kind
+    assert isinstance(kind, PrivateType) and isinstance(kind.dimensions[-1], int)
+    return PrivateType([*kind.dimensions[:-1], kind.dimensions[-1] // last, last], kind.element_type)

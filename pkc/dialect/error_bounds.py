@@ -9,13 +9,13 @@ handles what may lie beyond. Reductions and matmuls are in `reduction_bounds.py`
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from xdsl.ir import Attribute
 
-from pkc.dialect import ranges, tile
+from pkc.dialect import interleaved, ranges, tile
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, NORMAL, UNIT, Values, int_to_float, round_to
 from pkc.dialect.ranges import FILLER, LARGEST, MOST, Bounded, Corners, Ends, Error
@@ -94,6 +94,27 @@ def enlarged(op: tile.EnlargeOp) -> Callable[[Values], Values]:
 def enlarge(op: tile.EnlargeOp) -> Unary:
     move = enlarged(op)
     return lambda value, a: None if a.error is None else move(a.error)
+
+
+def pick(op: interleaved.PickOp) -> Unary:
+    return lambda value, a: None if a.error is None else a.error[..., op.which :: op.step]
+
+
+def zipped(tiles: Sequence[Values]) -> Values:
+    """The elements of tiles in turn."""
+    return np.stack(tiles, axis=-1).reshape(*tiles[0].shape[:-1], -1)
+
+
+def zip_rule(value: Values, *tiles: Bounded) -> Error:
+    known = [one.error for one in tiles if one.error is not None]
+    if not known:
+        return None
+    return zipped([np.zeros_like(known[0]) if one.error is None else one.error for one in tiles])
+
+
+def all_elements(value: Values, *tiles: Bounded) -> Bounded:
+    """The bound of tiles whose elements lie in one."""
+    return Bounded(value, zip_rule(value, *tiles), all(one.ordinary for one in tiles))
 
 
 def transpose(op: tile.TransposeOp) -> Unary:

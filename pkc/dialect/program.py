@@ -57,6 +57,10 @@ PACKETS = "pk.packets"
 packet, and a load waits until the packets of its launch are there; of signals, they travel in such packets, so that no
 counter is raised and a wait is over when the load is."""
 
+JOINED = "pk.joined"
+"""Argument attribute: the last two dimensions of the array that a launch gives are one here; the last of them has so
+many elements (`pk-join-dimensions`)."""
+
 AFTER_ALL = "after_all"
 """On a role: all that it does comes after signals of the same launch from every rank."""
 
@@ -182,6 +186,11 @@ class KernelOp(Walked, IRDLOperation):
 
     def is_local(self, arg: BlockArgument) -> bool:
         return LOCAL in self.arg_attrs.data[arg.index].data
+
+    def joined(self, arg: BlockArgument) -> int | None:
+        """How many elements the last dimension has of an array as a launch gives it, if that is no dimension here."""
+        found = self.arg_attrs.data[arg.index].data.get(JOINED)
+        return found.value.data if isinstance(found, IntegerAttr) else None
 
     def has_packets(self, arg: SSAValue) -> bool:
         return isinstance(arg, BlockArgument) and PACKETS in self.arg_attrs.data[arg.index].data

@@ -62,6 +62,8 @@ void check_maps(const Json &field, const Json &array) {
     hold(box.is_array(), name + " has the box " + box.dump());
     for (const Json &length : box) hold(within(length, 1, kMostBox), name + " has the box " + box.dump());
     hold(within(field.at("swizzle"), 0, 128), name + " has the swizzle " + field.at("swizzle").dump());
+    const Json &joined = field.at("joined");
+    hold(joined.is_boolean() && (!joined.get<bool>() || array.at("dims").size() > 1), name + " joins " + joined.dump());
 }
 
 }  // namespace

@@ -313,13 +313,19 @@ void Kernel::fill_maps(char *at, const Json &field, int rank, const Arguments &a
     const std::string name = field.at("array");
     const auto parameter = std::find_if(parameters_.begin(), parameters_.end(),
                                         [&](const Parameter &each) { return each.name == name; });
-    const Shape extents = extents_of(*parameter, arguments.dims);
+    Shape extents = extents_of(*parameter, arguments.dims), shape = parameter->in_memory(extents, mesh.ranks());
+    if (field.at("joined").get<bool>())  // the last two dimensions are one of the map
+        for (Shape *each : {&extents, &shape}) {
+            const int64_t last = each->back();
+            each->pop_back();
+            each->back() *= last;
+        }
     const Tiled tiled{
         .name = name,
         .dtype = parameter->dtype,
         .address = address_of(name, rank, arguments),
         .extents = extents,
-        .strides = row_major(parameter->in_memory(extents, mesh.ranks()), element_bytes(parameter->dtype)),
+        .strides = row_major(shape, element_bytes(parameter->dtype)),
         .ranks = mesh.ranks(),
         .sharded = parameter->shard.has_value(),
         .heap_stride = parameter->in_heap() ? std::optional(mesh.stride) : std::nullopt,

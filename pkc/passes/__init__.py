@@ -93,6 +93,7 @@ from pkc.passes.tile.fold_columns import FoldColumns
 from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.guard_values import GuardValues
 from pkc.passes.tile.hoist_loads import HoistLoads
+from pkc.passes.tile.join_dimensions import JoinDimensions
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.load_quotients import LoadQuotients
 from pkc.passes.tile.order_scatters import OrderScatters
@@ -130,6 +131,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     CollectSums(),  # after sums are lifted: what a task contributes in a loop is one contribution
     OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own
     LoadQuotients(),  # blocks are what they stay; before loads are hoisted
+    JoinDimensions(),  # blocks are what they stay; before loads are hoisted, of which each would go its own way
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body
     FoldColumns(),  # behind what evaluates the bodies of loops; before their masks go into branches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pkc.codegen.artifact import (
@@ -156,7 +156,7 @@ def _maps(field: TensorMaps, array: ArrayParameter, ranks: int, heap_stride: int
     heap = None if array.layout == "private" else heap_stride
     return Maps(
         array.dtype,
-        array.dims,
+        _joined(array.dims) if field.joined else array.dims,
         field.box,
         field.swizzle,
         ranks=ranks,
@@ -226,7 +226,16 @@ def _getter(field: _Plain) -> Callable[[Values], int | float]:
 
 def tilings_of(field: TensorMaps, parameter: ArrayParameter, values: Values) -> tuple[Tiling, Tiling]:
     """What the maps of an array say: of all whole shards, and of the shorter one."""
+    if field.joined:
+        parameter = replace(parameter, dims=_joined(parameter.dims))
     return tilings(_memory(parameter, values), field.box, field.swizzle, field.split)
+
+
+def _joined(dims: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The last two dimensions as one."""
+    *outer, many, few = dims
+    assert isinstance(many, int) and isinstance(few, int)
+    return (*outer, many * few)
 
 
 def _memory(parameter: ArrayParameter, values: Values) -> Memory:

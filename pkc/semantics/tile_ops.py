@@ -16,7 +16,17 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect import elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, scans, tile, uncertain
+from pkc.dialect import (
+    elementwise,
+    error_bounds,
+    interleaved,
+    probable_bounds,
+    reduction_bounds,
+    reductions,
+    scans,
+    tile,
+    uncertain,
+)
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
@@ -195,6 +205,14 @@ def _enlarge(op: tile.EnlargeOp, real: Real) -> Unary:
     return error_bounds.enlarged(op)
 
 
+def _pick(op: interleaved.PickOp, real: Real) -> Unary:
+    return lambda a: a[..., op.which :: op.step]
+
+
+def _zip(op: interleaved.ZipOp, real: Real) -> Callable[..., Values]:
+    return lambda *tiles: error_bounds.zipped(tiles)
+
+
 def _fold(op: reductions.FoldOp, real: Real) -> Unary:
     reduce, count = OPERATIONS[op.reduction].value, tile.tile_type(op.result).shape[-1]
     return lambda a: reduce(_folds(a, count))
@@ -356,6 +374,10 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.BroadcastOp: Structure(_broadcast, _moved(error_bounds.broadcast), _uncertain(error_bounds.broadcast)),
     tile.RepeatOp: Structure(_repeat, _moved(_repeated_errors), _uncertain(_repeated_errors)),
     tile.EnlargeOp: Structure(_enlarge, _moved(error_bounds.enlarge), _uncertain(error_bounds.enlarge)),
+    interleaved.PickOp: Structure(_pick, _moved(error_bounds.pick), _uncertain(error_bounds.pick)),
+    interleaved.ZipOp: Structure(
+        _zip, _always(error_bounds.all_elements), _always(uncertain.unless_exact(error_bounds.zip_rule))
+    ),
     reductions.FoldOp: Structure(
         _fold, _folded(lambda by: OPERATIONS[by].real), _folded(lambda by: OPERATIONS[by].other)
     ),

@@ -78,6 +78,8 @@ class Placement:
     zigzag: bool = False
     kept: bool = False
     """Whether the kernel has it between launches too."""
+    given: tuple[int, ...] | None = None
+    """The sizes that callers see, where these are others; the elements lie as they do there."""
 
     @property
     def per_rank(self) -> bool:
@@ -117,6 +119,7 @@ class Array:
         self._positions = _in_zigzag(place.sizes[place.shard or 0], place.ranks) if place.zigzag else []
         """Of a dimension in zigzag order the position of each element in memory, shard after shard."""
         self._copy_per_rank = place.copies > 1 and place.sharded_axis is None
+        self._is_joined = place.given not in (None, place.sizes)
         self.value = self._initial(content, summed)
 
     def _initial(self, content: Values | None, summed: bool) -> Values:
@@ -126,6 +129,8 @@ class Array:
         if content is None:
             return poison(place.shape, self.dtype)
         values = content.astype(self.dtype)
+        if self._is_joined:
+            return values.reshape(place.shape)
         if place.zigzag:
             values = np.take(values, self._positions, place.shard)
         if place.per_rank:
@@ -211,6 +216,8 @@ class Array:
             within: int = index.start + left.pop(0) if hasattr(index, "start") else index
             zigzag = self.place.zigzag and axis == self.place.shard
             coordinates.append(self._positions[first + within] if zigzag else first + within)
+        if self._is_joined and self.place.given is not None:
+            coordinates[-1:] = divmod(coordinates[-1], self.place.given[-1])
         text = f"[{', '.join(map(str, coordinates))}]"
         return f"{text} of rank {where[0]}" if self.place.per_rank else text
 
@@ -318,6 +325,9 @@ class Array:
     def gathered(self, memory: Values) -> Values:
         """From memory to the shape that callers see."""
         place = self.place
+        if self._is_joined:
+            assert place.given is not None
+            return memory.reshape(place.copies, *place.given)
         if place.per_rank:
             return memory
         whole = memory[0] if place.sharded_axis is None else self._joined(memory, place.sharded_axis)

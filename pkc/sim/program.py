@@ -11,6 +11,7 @@ from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, by_table, copies, counters, deferred, inverse, program, roles
+from pkc.dialect.arrays import array_type, given_type
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
@@ -70,8 +71,14 @@ class Program:
 
     @cached_property
     def arrays(self) -> dict[str, PrivateType | PGLType]:
-        found = {name: arg.type for name, arg in self.kernel.arguments.items()}
-        return {name: kind for name, kind in found.items() if isinstance(kind, PrivateType | PGLType)}
+        """The arrays as callers have them."""
+        found = self.kernel.arguments.items()
+        arrays = ((name, arg) for name, arg in found if isinstance(arg.type, PrivateType | PGLType))
+        return {name: given_type(self.kernel, arg) for name, arg in arrays}
+
+    def in_memory(self, name: str) -> PrivateType | PGLType:
+        """The type by which the kernel accesses an array."""
+        return array_type(self.kernel.arguments[name])
 
     @cached_property
     def signals(self) -> dict[str, SignalType]:

@@ -76,7 +76,7 @@ def make_arrays(
         shard = array.shard_dim if isinstance(array, PGLType) else None
         place = Placement(
             name,
-            data.shape(array),
+            data.shape(program.in_memory(name)),
             array.element_type,
             layout,
             shard,
@@ -85,6 +85,7 @@ def make_arrays(
             name in program.scratch,
             isinstance(array, PGLType) and array.zigzag,
             name in program.kept,
+            data.shape(array),
         )
         summed, frozen = name in program.summed, name not in program.written and not again
         made[name] = kind(place, data.arrays.get(name), summed=summed, frozen=frozen)

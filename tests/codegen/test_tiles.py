@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.ir import BlockArgument
 
 from pkc.codegen.build import build_kernel, machine_level
+from pkc.dialect.arrays import given_type
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.numeric import numpy_dtype
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import INTEGERS, PrivateType
 from pkc.driver.building import lengths
 from pkc.driver.compiler import Compiled, compile_program
@@ -117,6 +120,7 @@ def check(text: str, sizes: Mapping[str, int]) -> None:
             None
         ]
         memory.arrays[name][0][...] = inputs[name][0]
+        inputs[name] = inputs[name].reshape(1, *given_shape(lowered, argument, sizes))
     count = tasks(text, sizes)
     memory.ctas = [Together(memory, 0, number, count) for number in range(count)]
     for numbers, threads in warps(roles, count):
@@ -124,8 +128,14 @@ def check(text: str, sizes: Mapping[str, int]) -> None:
             memory.ctas[number].run(lowered.body.block, threads)
     expected = simulate(tile.module, ranks=1, dims=sizes, inputs=inputs)
     for name in written:
-        wanted = np.asarray(expected[name][0]).astype(np.float64)
+        wanted = np.asarray(expected[name][0]).astype(np.float64).reshape(memory.arrays[name][0].shape)
         np.testing.assert_allclose(memory.arrays[name][0], wanted, rtol=1e-2, atol=1e-3)
+
+
+def given_shape(kernel: KernelOp, argument: BlockArgument, sizes: Mapping[str, int]) -> list[int]:
+    """The shape of an array as callers have it."""
+    dims = given_type(kernel, argument).dimensions
+    return [sizes[dim] if isinstance(dim, str) else dim for dim in dims]
 
 
 def tasks(text: str, sizes: Mapping[str, int]) -> int:

@@ -11,6 +11,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -374,6 +375,11 @@ def _load_global_around(thread: Thread, to: tuple[list[Any], int], address: int,
         registers[start + i] = word if len(word) > 1 else word[0]
 
 
+def _pair_of_halves(first: int, second: int, _: Thread, a: Any, b: Any) -> Any:
+    """One element each of two registers that have two each."""
+    return a[first], b[second]
+
+
 def _shift_pair(_: Thread, low: Any, high: Any, bits: int) -> Any:
     """Elements of two registers, from one of the first on."""
     pair = [word if isinstance(word, tuple) else (word,) for word in (low, high)]
@@ -591,6 +597,11 @@ _DOES: dict[str, Does] = {
     # Two elements of zero are one register of zero.
     "bits_f32": lambda _, x: x if x else (0.0, 0.0),
     "shift_pair": _shift_pair,
+    **{
+        f"pair_{('low', 'high')[first]}_{('low', 'high')[second]}": partial(_pair_of_halves, first, second)
+        for first in range(2)
+        for second in range(2)
+    },
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
     "low_i8": lambda _, pair: int(pair[0]),
     "high_i8": lambda _, pair: int(pair[1]),

@@ -59,6 +59,8 @@ builtin.module {
       %along = pk.cum_sum %widened : !pk.tile<64x64xf32>
       %again = pk.repeat %parts : !pk.tile<64x8xf32> -> !pk.tile<64x64xf32>
       %larger = pk.enlarge %parts : !pk.tile<64x8xf32> -> !pk.tile<128x64xf32>
+      %odd = pk.pick %larger at 1 of 2 : !pk.tile<128x64xf32> -> !pk.tile<128x32xf32>
+      %turns = pk.zip %odd, %odd : !pk.tile<128x32xf32>, !pk.tile<128x32xf32> -> !pk.tile<128x64xf32>
       %clip = pk.clip %x axis 1 to %k fill 0xff800000 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>
       %neg = pk.neg %clip : !pk.tile<64x64xf32>
       %abs = pk.abs %neg : !pk.tile<64x64xf32>

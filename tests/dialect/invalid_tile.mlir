@@ -80,6 +80,31 @@
 
 // -----
 
+// CHECK: invalid `pk.pick`: there is no element 2 of 2
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.pick %a at 2 of 2 : !pk.tile<8xf32> -> !pk.tile<4xf32>
+
+// -----
+
+// CHECK: invalid `pk.pick`: every 3 elements of !pk.tile<8xf32> are no !pk.tile<2xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.pick %a at 0 of 3 : !pk.tile<8xf32> -> !pk.tile<2xf32>
+
+// -----
+
+// CHECK: invalid `pk.zip`: expected tiles of one type, with at least one axis
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%b = pk.full 0.0 : f32 : !pk.tile<4xf32>
+%r = pk.zip %a, %b : !pk.tile<8xf32>, !pk.tile<4xf32> -> !pk.tile<16xf32>
+
+// -----
+
+// CHECK: invalid `pk.zip`: 2 tiles of !pk.tile<8xf32> in turn are no !pk.tile<8xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.zip %a, %a : !pk.tile<8xf32>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+
+// -----
+
 // CHECK: invalid `pk.cum_sum`: cannot add up the rows of !pk.tile<f32> to !pk.tile<f32>
 %a = pk.full 0.0 : f32 : !pk.tile<f32>
 %r = pk.cum_sum %a : !pk.tile<f32>

@@ -41,6 +41,7 @@ from tests.gpu.programs import (
 )
 from tests.irregular import OVER_RANKS as IRREGULAR_OVER_RANKS
 from tests.irregular import RAGGED, TABLES
+from tests.joined import PROGRAMS as JOINED
 from tests.matmuls import BATCHED, FORMS, GRAM, LOOPS, SUMS, matmul
 from tests.scattered import SCATTERED
 from tests.tiles import EPILOGUES, LONG, OVER_RANKS, TILES
@@ -132,6 +133,7 @@ def _table() -> Iterator[Case]:
             yield Case(f"{family} uneven {schedule}".strip(), family, lengths.uneven, _settings(schedule))
     yield from _tiles()
     yield from _axes()
+    yield from _joined()
     yield Case("gemm_fp8", "gemm_fp8", lengths.matrices(16), alone=True)
     yield Case("gemm_fp8 uneven", "gemm_fp8", lengths.uneven, alone=True)
     yield Case("gemm_fp8_blocks", "gemm_fp8_blocks", lengths.scaled, alone=True)
@@ -370,6 +372,13 @@ def _axes() -> Iterator[Case]:
         yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN), alone=True)
     for name, text in AXES_SUMS.items():
         yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN))
+
+
+def _joined() -> Iterator[Case]:
+    """Elements that lie in turn: pairs and colours, of rows that suit TMA and others, of whole blocks and parts."""
+    for name, text in JOINED.items():
+        sizes = lengths.of(text, lengths.ALIGNED, lengths.UNEVEN, lengths.LARGE)
+        yield Case(f"joined {name}", text.lstrip(), sizes, alone=True)
 
 
 def _functions() -> Iterator[Case]:

@@ -640,6 +640,7 @@ ELSEWHERE = {
     "pk-split-blocks": "split_blocks.mlir",
     "pk-split-rows": "split_rows.mlir",
     "pk-load-quotients": "load_quotients.mlir",
+    "pk-join-dimensions": "join_dimensions.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
     "pk-piece-gathers": "piece_gathers.mlir",

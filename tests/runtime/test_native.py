@@ -74,6 +74,21 @@ def test_rows_of_padded_scratch_memory_begin_where_python_says(
     same_launches(play(program, "launch", path, layout(fields)[1], FIRST_POINTER), api, fields)
 
 
+def test_joined_dimensions_are_one_of_the_map(program: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Rows of 20 pairs are rows of 40 elements."""
+    *arrays, fetched = REDUCE.arrays
+    arrays.append(replace(fetched, dims=("K", 20, 2)))
+    maps = TensorMaps("fetched_map", "fetched", (32, 16), 64, None, joined=True)
+    fields = tuple(maps if isinstance(field, Base) and field.array == "fetched" else field for field in REDUCE.fields)
+    joined = replace(REDUCE, arrays=tuple(arrays), fields=fields)
+    kernel, arguments, api = reduce_on(monkeypatch, of=joined)
+    kernel(arguments)
+    assert [each["strides"] for each in api.encoded if each["extents"] == [40, 72]][:1] == [[80]]
+    path = tmp_path / "kernel.pkx"
+    path.write_bytes(pack(joined))
+    same_launches(play(program, "launch", path, layout(fields)[1], FIRST_POINTER), api, fields)
+
+
 def same_launches(printed: list[Any], api: Api, fields: Sequence[Field]) -> None:
     """What the loader has launched is what Python has."""
     encoded = [found for found in printed if "extents" in found]
@@ -209,6 +224,9 @@ def of_maps(box: Sequence[int], split: int | None, array: str = "A") -> bytes:
     return of_field(TensorMaps("maps", array, tuple(box), 128, split))
 
 
+MAPS = TensorMaps("maps", "A", (64, 16), 128, None)
+
+
 def of_header(text: bytes) -> bytes:
     content = struct.pack("<Q", len(text)) + text
     return f"pkc artifact of {VERSION}\n{cache.key(content)}".encode() + content
@@ -231,6 +249,7 @@ OUT_OF_BOUNDS = [
     (of_maps((64, 257), None), "A has the box [64,257]"),
     (of_maps((64, 16), None, "X"), "there is no array X"),
     (of_maps((64,), None, "entered"), "there is no array entered"),
+    (of_field(replace(MAPS, joined=2)), "A joins 2"),
     (of_field(Base("base", "X")), 'there is no "X"'),
     (of_signal(("M", 0)), 'entered counts ["M",0]'),
     (of_signal(("M",)), 'entered counts ["M"]'),

@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import IndexType
 from xdsl.utils.test_value import create_ssa_value
 
-from pkc.dialect import elementwise, reductions, tile
+from pkc.dialect import elementwise, interleaved, reductions, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
@@ -294,6 +294,23 @@ def test_enlarged_tiles():
     assert made.shape == found.error.shape == (6, 12)
     assert all(made[i, j] == a[i // 2, j // 3] for i in range(6) for j in range(12))
     assert all(found.error[i, j] == errors[i // 2, j // 3] for i in range(6) for j in range(12))
+
+
+def test_elements_in_turn():
+    """What is picked of tiles in turn are these tiles, with their errors: that of one alone is none of others."""
+    tiles = [floats((3, 4)) + number for number in range(3)]
+    made = tile_ops.value(interleaved.ZipOp([of(f32, (3, 4))] * 3))(*tiles)
+    assert made.shape == (3, 12)
+    assert all(made[i, 3 * j + k] == tiles[k][i, j] for i in range(3) for j in range(4) for k in range(3))
+    errors = [None, np.arange(12.0).reshape(3, 4) / 1e3, None]
+    bounded = [Bounded(a.astype(np.float64), error) for a, error in zip(tiles, errors, strict=True)]
+    zipped = tile_ops.bounded(interleaved.ZipOp([of(f32, (3, 4))] * 3))(*bounded)
+    for k, error in enumerate(errors):
+        pick = interleaved.PickOp(of(f32, (3, 12)), k, 3)
+        np.testing.assert_array_equal(tile_ops.value(pick)(made), tiles[k])
+        np.testing.assert_array_equal(tile_ops.bounded(pick)(zipped).error, 0 * tiles[k] if error is None else error)
+    exact = tile_ops.bounded(interleaved.ZipOp([of(f32, (3, 4))] * 3))(*[one._replace(error=None) for one in bounded])
+    assert exact.error is None
 
 
 BOUNDED = [

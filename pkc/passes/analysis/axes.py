@@ -9,6 +9,7 @@ from xdsl.ir import OpResult, SSAValue
 from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import written_type
+from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, EnlargeOp, PositionsOp, RepeatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
@@ -34,6 +35,8 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
         return block_of_axis(op.tile, 1 - axis)
     if isinstance(op, BroadcastOp):
         return block_of_axis(op.tile, op.positions.index(axis)) if axis in op.positions else None
+    if isinstance(op, PickOp | ZipOp):
+        return block_of_axis(op.operands[0], axis) if axis < tile_type(tile).rank - 1 else None
     if op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp):
         return None
     shape = tile_type(tile).shape

@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import AddOp, CompareOp, MulOp, NegOp, SubOp
 from pkc.dialect.fences import FenceOp
+from pkc.dialect.interleaved import PickOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import (
@@ -24,7 +25,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import NARROW, TileType, i32
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp)
-_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, EnlargeOp, TransposeOp))
+_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, EnlargeOp, PickOp, TransposeOp))
 _POSITIONS = frozenset((AddOp, SubOp, MulOp, NegOp))
 
 

@@ -9,6 +9,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.by_table import GatherOp
+from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import CommitOp, ConsumeOp
@@ -81,6 +82,8 @@ def _behind(tile: SSAValue, axis: int) -> list[tuple[SSAValue, int]]:
         number = op.results.index(tile)
         last = op.body.block.last_op
         return [(op.iter_args[number], axis), *([(last.operands[number], axis)] if last is not None else [])]
+    if isinstance(op, PickOp | ZipOp):
+        return [(op.operands[0], axis)] if axis < tile_type(tile).rank - 1 else []
     if isinstance(op, Block) or op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp):
         return []
     shape = tile_type(tile).shape

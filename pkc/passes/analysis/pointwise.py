@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import AnyMmaOp, EnlargeOp, RepeatOp, TransposeOp
 
-WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, EnlargeOp, TransposeOp)
+WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, EnlargeOp, PickOp, ZipOp, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""
 
 

@@ -8,6 +8,7 @@ from math import gcd, prod
 
 from xdsl.ir import Operation, SSAValue
 
+from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
@@ -51,10 +52,14 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     where they read less; fewer if no row has as many elements, and more if threads were left over. Of tiles that are
     read transposed neighbours in memory are those of other rows, so that one lane has a row, if there are as many."""
     rows, lengths, folds, part = 1, {2}, set[int](), in_cta(tasks)
+    picks = (op for op in tasks.walk() if isinstance(op, PickOp | ZipOp))
+    longer = {op.tile if isinstance(op, PickOp) else op.result for op in picks}  # threads have parts of these alone
     for inner in tasks.walk():
         if isinstance(inner, FoldOp):
             folds.add(tile_type(inner.result).shape[-1])
         for value in () if isinstance(inner, AcquireOp | ConsumeOp | CommitOp) else tiles_of(inner):
+            if value in longer:
+                continue
             assert isinstance(value.type, TileType)
             if not value.type.rank:
                 continue

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 
 from pkc.dialect.attributes import Role
 from pkc.dialect.by_table import GatherOp
+from pkc.dialect.interleaved import PickOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, EnlargeOp, TransposeOp, tile_type
@@ -105,7 +106,7 @@ def _keep_until_passed_on(found: list[RoleValue]) -> None:
                 role_value.last = max(role_value.last, _within(block, other.made[-1]), key=block.get_operation_index)
 
 
-VIEWS = (TransposeOp, BroadcastOp, EnlargeOp, ClipOp, CastOp)
+VIEWS = (TransposeOp, BroadcastOp, EnlargeOp, PickOp, ClipOp, CastOp)
 """Operations whose result may be the operand's memory, seen in another way."""
 
 

@@ -149,6 +149,17 @@ PLAIN: tuple[Instruction, ...] = (
         "return __funnelshift_r(a, b, c);",
         "32 bits from bit c of a on, c below 32; those behind a are b's",
     ),
+    *(
+        Instruction(
+            f"pair_{low}_{high}",
+            ("b32", "b32"),
+            "b32",
+            f"return __byte_perm(a, b, 0x{'76' if high == 'high' else '54'}{'32' if low == 'high' else '10'});",
+            f"16 bits each: the {low} half of a, and behind it the {high} half of b",
+        )
+        for low in ("low", "high")
+        for high in ("low", "high")
+    ),
     Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
     *(
         Instruction(

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.reductions import ACROSS, FoldOp, RowReduction
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
@@ -30,7 +31,7 @@ from pkc.dialect.types import FLOATS, INTEGERS, f32, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import exchange, fragments, in_pairs, row_results, scans, staging
+from pkc.passes.machine.lowering import exchange, fragments, in_pairs, interleaved, row_results, scans, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -69,6 +70,10 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
         _repeat(role, op)
     elif isinstance(op, EnlargeOp):
         _enlarge(role, op)
+    elif isinstance(op, PickOp):
+        interleaved.pick(role, op)
+    elif isinstance(op, ZipOp):
+        interleaved.zip_tiles(role, op)
     elif isinstance(op, ClipOp):
         _clip(role, op)
     elif is_of_positions(op):

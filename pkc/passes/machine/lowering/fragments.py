@@ -228,7 +228,7 @@ def _from_stage(
         even, odd = _in_pair(index) if paired else (None, 0)
         if even is not None:
             return _of_pair(emit, tile.type.element_type, pair(emit, even), odd)
-        rows, columns = _in_tile(role, fragment, tile.type, index)
+        rows, columns = in_tile(role, fragment, tile.type, index)
         rows = rows if source is None else source(rows)
         if tile.transposed:
             rows, columns = columns, rows
@@ -250,7 +250,7 @@ def _across_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
     return LazyTile(fragment, kind, read)
 
 
-def _in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
+def in_tile(role: WarpRole, fragment: Fragment, kind: TileType, index: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The row and column of an element of a thread, of the last ones where the tile has no more."""
     emit = role.emit
     rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
@@ -282,7 +282,7 @@ def enlarged(role: WarpRole, tile: Staged, op: EnlargeOp) -> Value:
     made = emit.registers(fragment.count // alike, widened(kind.element_type), op.result.name_hint)
     with emit.loop(0, fragment.count // alike, unroll=True) as number:
         index = emit.times(number, alike)
-        rows, columns = _in_tile(role, fragment, kind, index)
+        rows, columns = in_tile(role, fragment, kind, index)
         at = source(rows), emit.part(columns, times[-1])
         emit.set(read_shared(emit, tile, *(at[::-1] if tile.transposed else at)), made, number)
     return LazyTile(fragment, kind.element_type, lambda emit, i: emit.get(made, emit.part(i, alike)))

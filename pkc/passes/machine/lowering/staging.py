@@ -14,7 +14,7 @@ from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import dtype_bytes, f32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import channels, fragments, spread, stages
+from pkc.passes.machine.lowering import channels, fragments, interleaved, spread, stages
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.grouping import in_groups
@@ -43,6 +43,9 @@ def write(role: WarpRole, op: CommitOp) -> None:
         address = emit.plus(start, offset)
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)
+        if isinstance(found, interleaved.ZippedTile):
+            interleaved.write(role, found, layout, address)
+            continue
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
         halves, turned = dtype_bytes(found.element_type) == _MATRIX_ELEMENT, _is_turned(value)
         if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
@@ -235,7 +238,7 @@ def _turned_elements(
         at = spread.column(role, fragment, i), spread.row(role, fragment, i)
         inside = spread.is_in_tile(role, fragment, i)
         with emit.when(inside) if inside is not None else nullcontext():
-            place = fragments.shared_address(emit, address, layout, size, at)
+            place = stages.shared_address(emit, address, layout, size, at)
             emit.do(f"store_shared_b{8 * size}", place, _bits(role, tile, i, False))
 
     in_groups(role, value, fragment.count, 1, one, later)
