@@ -14,7 +14,7 @@ from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, dtype_bytes, f32, i32
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, shifting, spread
+from pkc.passes.machine.lowering import fragments, shifting, spread, stages
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -79,7 +79,7 @@ def _pick_chunks(role: WarpRole, staged: Staged, fragment: Fragment, picks: Sequ
     targets = [fragments.allocate(role, fragment, kind, op.result.name_hint) for op in picks]
     with emit.loop(0, fragment.count // each, unroll=True) as number:
         first = emit.times(number, each)
-        row, begin = fragments.row_of_stage(role, fragment, first), spread.column(role, fragment, first)
+        row, begin = stages.row_of_stage(role, fragment, first), spread.column(role, fragment, first)
         if fragment.ends_early:
             begin = emit.least(begin, fragment.columns - each)
         found: list[SSAValue] = []
