@@ -38,8 +38,8 @@ kernel f(X: bf16[M, 64, 2]):
     for m in tasks(blocks(M, 16)):
         a = cast(X[m, :, 0], f32)
         b = cast(X[m, :, 1], f32)
-        X[m, :, 0] = a - b
-        X[m, :, 1] = a + b
+        X[m, :, 0] = max(a, b)
+        X[m, :, 1] = min(a, b)
 """,
     "apart and together": """
 kernel f(KV: bf16[M, 64, 2], K: bf16[M, 64], V: bf16[M, 64]):

@@ -568,6 +568,11 @@ def _on_values(value: Callable[..., Any]) -> Does:
     return lambda _, *operands: value(*(np.float64(x) if isinstance(x, float) else x for x in operands))
 
 
+def _integer(x: float) -> int:
+    """The integer that 32 bits are: of what nothing was written to, some number."""
+    return 0x5EADBEEF if x != x else int(x)
+
+
 def _pack(kind: np.dtype[Any]) -> Does:
     """Two elements; of 8 bits, whose steps are wide, rounded. Integers are the nearest that there is."""
     if kind.kind == "i":
@@ -607,7 +612,7 @@ _DOES: dict[str, Does] = {
     "high_i8": lambda _, pair: int(pair[1]),
     **{f"{kind}_of_i8": lambda _, pair: tuple(map(float, pair)) for kind in ("bf16", "f16")},
     "bits_i32": lambda _, x: x,
-    "int_bits": lambda _, x: int(x[0] if isinstance(x, tuple) else x),
+    "int_bits": lambda _, x: _integer(x[0] if isinstance(x, tuple) else x),
     "divisor_scale": lambda _, x: 2.0**-32 if abs(x) > 2.0**126 else 2.0**32 if abs(x) < 2.0**-126 else 1.0,
     "reciprocal": lambda _, x: 1 / x,
     **{f"max_nan_{kind}x2": lambda _, x, y: tuple(map(np.maximum, x, y)) for kind in ("bf16", "f16")},
