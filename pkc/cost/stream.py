@@ -7,6 +7,9 @@ import math
 from pkc.cost.records import Iteration, Load
 from pkc.targets.target import Target
 
+_ONE_AHEAD = 2
+"""Stages of which one is filled while MMAs read the other one."""
+
 _SHARPNESS = 3
 """The power of the norm that stands for a maximum: of two things that take as long, neither hides the other wholly."""
 
@@ -21,8 +24,10 @@ def nanoseconds(iteration: Iteration, multiplies: float, depth: int, target: Tar
     """One iteration whose MMAs take `multiplies` nanoseconds, with `depth` stages, while a share of `active` SMs have
     tasks; without what it takes to begin one."""
     rates, loads = target.rates, arrives(iteration, target, active)
-    # MMAs in flight keep a stage until the next ones are issued.
-    waits = rates.stream_latency + loads
+    # MMAs in flight keep a stage until the next ones are issued. With one stage ahead, those of all SMs are asked for
+    # at the same time, and come more slowly, unless threads compute operands meanwhile.
+    together = depth == _ONE_AHEAD and not iteration.converted
+    waits = rates.stream_latency + loads * (rates.alike if together else 1.0)
     waits = waits / (depth - 1) if depth > 1 else waits + multiplies
     return most_of(multiplies, loads, waits, len(iteration.mmas) * rates.least_iteration)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -118,24 +118,40 @@ def in_one_shot(
 def streaming(
     program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
 ) -> list[Candidate]:
-    """What is tried for MMAs that stream operands of one rank: rows of whole lines, of 8-bit operands also of two, and
-    one warpgroup where it has room for the accumulators, which reads each right operand once."""
+    """What is tried for MMAs that stream operands of one rank: rows of whole lines, of 8-bit operands also of two, of
+    halves where results take much room, and one warpgroup where it has room for the accumulators, which reads each
+    right operand once."""
     base, *tiles = candidates(program, kernel, constants, schedule, target)
     found = [one for one in tiles if _has_whole_lines(one.kernel, target)]
     inner = summed_over(base.kernel)
-    if inner is not None and min(_sizes_of_operands(base.kernel)) == 1:
+    if inner is not None:
         key, known = f"{TILE}{inner}", [dict(one.settings) for one in found]
-        for size in target.tiles.deep:
-            more = ({**one.settings, key: str(size)} for one in found if one.settings.get(key) == str(size // 2))
-            wanted = [settings for settings in more if settings not in known]
-            found += [
-                Candidate(each, planned_with(program, kernel, constants, {**dict(schedule), **each})) for each in wanted
-            ]
+        more = [{**one.settings, key: str(size)} for one in (base, *found) for size in _other_steps(one, target)]
+        wanted = [settings for settings in more if settings not in known]
+        found += [
+            Candidate(each, planned_with(program, kernel, constants, {**dict(schedule), **each})) for each in wanted
+        ]
     if CONSUMERS in base.kernel.schedule:
         return found
     return [
         _replanned(one, {CONSUMERS: "1"}) if _fit_one_warpgroup(one.kernel, target) else one for one in (base, *found)
     ]
+
+
+def _other_steps(one: Candidate, target: Target) -> Iterator[int]:
+    """What else is tried to be summed over in an iteration of a candidate that streams: twice as much of 8 bits, and
+    half as much where results leave few stages."""
+    tiles, step = target.tiles, max(tile_type(op.a).shape[1] for op in _mmas(one.kernel))
+    if min(_sizes_of_operands(one.kernel)) == 1:
+        yield from (size for size in tiles.deep if one.settings and step == size // 2)
+    elif step == 2 * tiles.shallow and _takes_half(one.kernel, target):
+        yield tiles.shallow
+
+
+def _takes_half(kernel: KernelOp, target: Target) -> bool:
+    """Whether the results of a task take more than half of the memory of stages."""
+    stored = (tile_type(op.tile) for op in kernel.walk() if isinstance(op, StoreOp) and not _is_in_loop(op))
+    return 2 * sum(prod(tile.shape) * dtype_bytes(tile.element_type) for tile in stored) > target.stage_memory
 
 
 def pointwise(several: Sequence[Candidate], target: Target) -> list[Candidate]:

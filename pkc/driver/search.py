@@ -11,7 +11,6 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from pkc.cost.estimate import Estimate, estimate
-from pkc.cost.operations import converted
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
@@ -19,7 +18,7 @@ from pkc.dialect.access import AccumulateOp, LoadOp, ReadOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import FirstVisitedOp, VisitedOp
-from pkc.dialect.program import CONSUMERS, STAGES, KernelOp
+from pkc.dialect.program import CONSUMERS, KernelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import Layout, PGLType
 from pkc.driver.better import best_flow, better, careful, has_stages
@@ -60,9 +59,6 @@ _NO_ROOM = "the program's tiles leave no room for stages"
 _LISTED = "tiles that are measured to be the best where each element is computed by itself"
 _EQUAL_STREAMS = "as good as equal, with SMs that are busy for less time or smaller stages"
 """Why something is taken that is estimated to be slower."""
-
-_STAGES_CONVERTED = 2
-"""Stages that are enough where threads compute operands of MMAs: meanwhile the next ones arrive."""
 
 _MOST_COMPILED = 8
 """So many choices that may not compile are tried: each takes some tenths of a second."""
@@ -154,15 +150,8 @@ class Search:
     # Tiles
 
     def _best_stream(self) -> Found:
-        several = self._estimated(streaming(*self._asked.of, self._target))
-        least = 1 if STAGES in self._fixed else self._tuning.stream_stages
-        if any(isinstance(op, MmaOp) and converted(op) for op in self._base.kernel.walk()):
-            least = min(least, _STAGES_CONVERTED)
-        others = [found for found in several if found[0].stages >= least]
-        fastest = min(several, key=lambda found: found[0].total, default=self._now)[0]
-        if 1 < fastest.stages < least:
-            self._why_not = f"{fastest.stages} stages hide too little of what loads take"
-        taken = self._better(self._now, others, 1.0, self._launch)
+        several = [found for found in self._estimated(streaming(*self._asked.of, self._target)) if found[0].stages]
+        taken = self._better(self._now, several, 1.0, self._launch)
         return self._because(_EQUAL_STREAMS if self._instead.stages else _NO_ROOM, self._now, taken)
 
     def _best_flow(self) -> Found:

@@ -152,6 +152,8 @@ class Rates:
     """Nanoseconds until a box is there, with many in flight."""
     stream_latency: float
     """The same, of what other launches have left in the L2 cache."""
+    alike: float
+    """How many times as long tiles take to arrive if all SMs ask for one at the same time, and then wait for it."""
     memory_bytes: float
     """Bytes that the GPU gets from its memory in a nanosecond."""
     cache_bytes: float

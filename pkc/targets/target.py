@@ -76,6 +76,8 @@ class Tiles:
     deep: tuple[int, ...] = ()
     """What is summed over in an iteration where accumulators have at most `small` elements: the MMAs of less take
     hardly longer than the iteration's barriers."""
+    shallow: int = 0
+    """What is summed over where results take so much of shared memory that a longer iteration has too few stages."""
     small: int = 0
     least_streamed: int = 8
     """The fewest rows of a matmul on one rank: with fewer, more tasks load the same right operands."""

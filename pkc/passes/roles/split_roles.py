@@ -135,6 +135,11 @@ def channel_label(op: Operation) -> str:
     return op.results[0].name_hint or op.name.removeprefix("pk.")
 
 
+def _is_made_inside(value: RoleValue) -> bool:
+    """Whether a loop or a branch gives a value: its stage is needed behind that, and may be in use meanwhile."""
+    return isinstance(value.made[0], scf.ForOp | scf.IfOp)
+
+
 class _RoleCopy:
     """The copy of the tasks that one role runs."""
 
@@ -247,12 +252,14 @@ class _RoleCopy:
             for role_value, channel in self._before.get(op, ()):
                 if role_value.consumer is self._role:
                     self._consume(target, role_value, channel)
-                else:
+                elif not _is_made_inside(role_value):
                     self._add(target, AcquireOp(channel.result), op)
             if op in self._needed:
                 self._copy(op, target)
             for role_value, channel in self._made.get(op, ()):
                 tiles = [self._known[value] for value in role_value.values]
+                if _is_made_inside(role_value):
+                    self._add(target, AcquireOp(channel.result), op)
                 self._add(target, CommitOp(channel.result, tiles), op)
             # After the commits: what is committed may be a view of the stage that is released.
             for _, channel in self._behind.get(op, ()):

@@ -28,6 +28,7 @@ TARGET = Target(
         (64, 128),
         most=128 * 256,
         deep=(256,),
+        shallow=32,
         small=64 * 32,
         # Of 69 measured on one H200 at 25 shapes of two kernels, one of these is within 3 per cent of the best.
         pointwise=((8, 128), (32, 128), (4, 1024), (32, 256), (16, 512)),

@@ -80,6 +80,7 @@ H200 = Rates(
     copied_chunks=44,
     load_latency=1000,
     stream_latency=240,
+    alike=3.0,
     memory_bytes=4300,
     cache_bytes=7600,
     # All-gathers of 1 GiB: 361 on 2 H200, 347 on 4 H100; of 128 MiB 335 and 327. Reduce-scatters and all-reduces of
