@@ -305,6 +305,8 @@ class _Estimator:
             return 0.0
         rates, alone = self._rates, max(map(self._groups, iteration.mmas)) == 1
         begins = rates.converting_alone if alone else rates.converting
+        if not all(mma.computed for mma in iteration.mmas):
+            begins *= 2  # right operands go through a stage, which all warps wait for
         return begins + iteration.converted / rates.lanes / rates.boost
 
     def _storing(self, store: Store) -> float:

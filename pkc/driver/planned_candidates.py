@@ -271,7 +271,6 @@ _PLANS = (
     PlanOverlap(),
     StraddleShards(),
     PlanPackets(),
-    SwapOperands(),
 )
 """The passes of which estimates need the result."""
 
@@ -282,12 +281,13 @@ _OF_THREADS = (SimplifyArithmetic(), PlanLayouts())
 
 def planned_with(program: tree.Program, kernel: str, constants: Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
-    return _after(program, kernel, constants, schedule, (*_PLANS, SkipBlocks()))
+    return _after(program, kernel, constants, schedule, (*_PLANS, SwapOperands(), SkipBlocks()))
 
 
 @functools.lru_cache(maxsize=32)
 def written_as(program: tree.Program, kernel: str, constants: Items, schedule: Options) -> KernelOp:
-    """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so."""
+    """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so, and with
+    operands as they are written."""
     return _after(program, kernel, constants, dict(schedule), _PLANS)
 
 
