@@ -30,8 +30,9 @@ class ReuseMemory(KernelPass):
     every CTA is through with one phase before it fills stages of the next: `pk-order-phases` lets roles that consume
     channels with a `phase` signal at its end, and roles that fill those of later phases wait for that. Phases between
     which something waits anyway, because of an array, are treated so, and those whose shares would leave loops of MMAs
-    fewer stages than keep them busy; and only where channels are left that `pk-merge-channels` could not merge: phases
-    that pass the same tiles need no memory of their own. Channels of communicators keep theirs.
+    fewer stages than keep them busy; and only where `pk-merge-channels` could not merge channels of several phases, or
+    of one whose share would be so small: phases that pass the same tiles need no memory of their own. Channels of
+    communicators keep theirs.
 
     Before:
 
@@ -52,9 +53,10 @@ class ReuseMemory(KernelPass):
         found = {channel: phase for channel in channels if (phase := _only_phase(channel)) is not None}
         alike = merged(kernel)
         alone = found.keys() - alike.keys() - set(alike.values())
-        if len({found[channel] for channel in alone}) < _SEVERAL:
+        short = bool(alone) and _is_short(kernel, [op for op in channels if op not in alike])
+        if len({found[channel] for channel in alone}) < _SEVERAL and not short:
             return
-        if not phases_in_order(kernel) and not _is_short(kernel, [op for op in channels if op not in alike]):
+        if not phases_in_order(kernel) and not short:
             reason = "a phase uses nothing that the one before writes, so that they run at the same time"
             missed(self.name, kernel, f"channels of different phases divide shared memory among them: {reason}")
             return
