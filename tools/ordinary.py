@@ -15,9 +15,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +24,13 @@ from pkc.dialect.types import RANKS
 from pkc.driver.builder import artifact_for
 from pkc.driver.compiler import load_program
 from tests.gpu import present
+from tools.fused import Case, Tensors
 from tools.launches import batch
+from tools.ordinary_more import MORE
 
 KERNELS = Path(__file__).parents[1] / "bench" / "ordinary"
 MEMORY, TENSOR_CORES = 4.2e12, 8e14
 JOBS, ROUNDS, TOTAL_MS = 14, 5, 20
-
-Tensors = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """`sizes` has dimensions, constants and scalars; `torch` gives the `outputs`; `ints` are the ranges of integers,
-    `scale` the deviation of floats that is not 1; `bytes` and `flops` are what must move and be multiplied."""
-
-    sizes: Mapping[str, float]
-    outputs: tuple[str, ...]
-    torch: Callable[[Any, Tensors], tuple[Any, ...]]
-    bytes: float
-    flops: float = 0
-    ints: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    scale: Mapping[str, float] = field(default_factory=dict[str, float])
-    file: str = ""
 
 
 def _quantized(torch: Any, y: Any, least: float) -> tuple[Any, Any]:
@@ -334,6 +317,7 @@ CASES: dict[str, Case] = {
     "embed_ln": Case(
         {"V": 30522, "L": 512, "B": 64, "S": 512}, ("Y",), _embed_ln, 64 * 512 * 4100, ints={"ids": (0, 30522)}
     ),
+    **MORE,
 }
 
 
