@@ -805,6 +805,14 @@ kernel transpose_add(X: bf16[N, M], Z: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[n, m].T + Z[m, n]
 """,
+    "batched_nested": """\
+kernel batched_nested(X: bf16[B, M, N], s: f32[B], Y: bf16[B, M, N]):
+    for b in tasks(B):
+        for m in tasks(blocks(M, 64)):
+            half = s[b] * 0.5
+            for n in tasks(blocks(N, 64)):
+                Y[b, m, n] = X[b, m, n] * half
+""",
     "batched_ew": """\
 kernel batched_ew(X: bf16[B, M, N], Y: bf16[B, M, N]):
     for b, m, n in tasks(B, blocks(M, 64), blocks(N, 64)):

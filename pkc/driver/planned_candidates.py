@@ -37,6 +37,7 @@ from pkc.passes.roles.swap_operands import SwapOperands
 from pkc.passes.run import run_pipeline
 from pkc.passes.tile.coarsen_tasks import CoarsenTasks
 from pkc.passes.tile.guard_tasks import GuardTasks
+from pkc.passes.tile.join_tasks import JoinTasks
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.load_quotients import LoadQuotients
 from pkc.passes.tile.order_scatters import OrderScatters
@@ -263,6 +264,7 @@ _PLANS = (
     UnrollPhases(),
     GuardTasks(),
     WrapStatements(),
+    JoinTasks(),
     LiftSums(),
     SplitBlocks(),
     CoarsenTasks(),

@@ -94,6 +94,7 @@ from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.guard_values import GuardValues
 from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.join_dimensions import JoinDimensions
+from pkc.passes.tile.join_tasks import JoinTasks
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.load_quotients import LoadQuotients
 from pkc.passes.tile.order_scatters import OrderScatters
@@ -118,6 +119,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     UnrollPhases(),  # before all that asks for the phases of a kernel
     GuardTasks(),  # what stood in loops is in front of it
     WrapStatements(),  # equal values are one; all that follows knows of tasks alone
+    JoinTasks(),  # tasks are phases; all that follows knows how many indices each has
     LiftSums(),  # equal places are one value now; before patterns that let matmuls add into what loops carry
     PadAxes(),  # equal blocks are one value; before patterns that drop clips, and all that looks at edges
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go

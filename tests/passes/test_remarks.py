@@ -633,6 +633,7 @@ kernel k(X: bf16[M, N], A: bf16[M, K], B: bf16[K, N], Y: bf16[M, N], C: f32[M, N
 ELSEWHERE = {
     "pk-unroll-phases": "unroll_phases.mlir",
     "pk-guard-tasks": "guard_tasks.mlir",
+    "pk-join-tasks": "join_tasks.mlir",
     "pk-lift-sums": "lift_sums.mlir",
     "pk-start-at-zero": "start_at_zero.mlir",
     "pk-split-loops": "test_a_loop_that_is_split_already",
