@@ -1049,6 +1049,24 @@ kernel row_before(X: bf16[M, N], Y: f32[M, N]):
             Y[m, n] = x - last
             last = x
 """,
+    "parted_row": """\
+kernel parted_row(X: f32[M, N], Y: f32[M, N]):
+    for m in tasks(M):
+        before = zeros(i32)
+        for n in blocks(N, 64):
+            hit = cast(X[m, n] > 0.0, i32)
+            at = before + cumsum(hit) - hit
+            Y[m, where(hit == 1, at, N - 1 - positions(n) + at)] = X[m, n]
+            before += rowsum(hit)
+""",
+    "moved_row": """\
+kernel moved_row(X: bf16[M, N], Y: bf16[M, N]):
+    for m in tasks(M):
+        at = zeros(i32)
+        for n in blocks(N, 64):
+            Y[m, at + positions(n) - start(n)] = X[m, n]
+            at += 64
+""",
     "first_row": """\
 kernel first_row(X: e4m3[M, N], Y: e4m3[M, N], Z: e4m3[M, N]):
     for m, n in tasks(M, blocks(N, 64)):

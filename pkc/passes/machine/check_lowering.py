@@ -279,6 +279,8 @@ def _element(kernel: KernelOp, op: ReadOp, target: Target) -> Iterator[NotLowere
 def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:
     """Numbers of rows that threads cannot evaluate one by one."""
     op = rows.owner
+    if not tile_type(rows).rank:
+        return
     if isinstance(op, ConsumeOp | LoadOp | FullOp | SplatOp) or (isinstance(op, PositionsOp) and not op.zigzag):
         return
     if isinstance(op, Operation) and (isinstance(op, BroadcastOp | ClipOp) or is_table(op)):
