@@ -1049,6 +1049,16 @@ kernel row_before(X: bf16[M, N], Y: f32[M, N]):
             Y[m, n] = x - last
             last = x
 """,
+    "scaled_positions": """\
+kernel scaled_positions(w: f32[48], Y: f32[M, 48]):
+    for m in tasks(blocks(M, 4)):
+        Y[m, :] = cast(positions(m), f32) * w[:]
+""",
+    "single_task": """\
+kernel single_task(A: f32[40], w: f32[40], Y: f32[40]):
+    for z in tasks(1):
+        Y[:] = A[:] + w[:]
+""",
     "parted_row": """\
 kernel parted_row(X: f32[M, N], Y: f32[M, N]):
     for m in tasks(M):
