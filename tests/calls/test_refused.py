@@ -64,6 +64,20 @@ error[PK863]: `scaled` is called without `X`, `factor`
     assert told(lambda: scaled(Y=x)) == expected
 
 
+@pkc.kernel
+def numbered(X: bf16[M], Y: bf16[M], stream: i32):
+    for m in tasks(blocks(M, 64)):
+        Y[m] = X[m] + cast(cast(stream, f32), bf16)
+
+
+def test_a_parameter_that_is_called_as_a_keyword_of_calls() -> None:
+    x = tensor(64)
+    found = told(lambda: numbered(x, x, stream=3))
+    assert found.startswith("error[PK927]: `stream` is a keyword of calls, and a name in kernel `numbered`\n")
+    assert found.endswith("= help: give it another name in the kernel, such as `stream_`\n")
+    assert told(lambda: numbered(x, x)).startswith("error[PK863]: `numbered` is called without `stream`\n")
+
+
 def test_a_constant_that_is_no_number() -> None:
     x = tensor(64, 64)
     expected = f"""\
