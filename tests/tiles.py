@@ -394,6 +394,19 @@ LONG = ("gemm_silu", "gemm_gelu", "gemm_bias_gelu_tanh", "gemm_bias_residual_gel
 """Those epilogues of which half is computed beside the next task at tiles of 128 x 256."""
 
 OVER_RANKS: dict[str, str] = {
+    "added_heads": """\
+kernel added_heads(X: bf16[B, M, 64], Y: bf16[B, M, 64], R: f32[B, M, 64].replicate(), S: f32[B, M, 64].shard(0),
+                   Z: bf16[B, M, 64]):
+    schedule(deterministic=False)
+    for b, m in tasks(B, blocks(M, 64)):
+        z = zeros(f32, m, 64)
+        for q in blocks(M, 64):
+            s = cast(Y[b, m] @ X[b, q].T, bf16)
+            z += s @ X[b, q]
+            R[b, q] += s.T @ Y[b, m]
+            S[b, q] += X[b, q] * 2.0
+        Z[b, m] = z
+""",
     "rows_of_77": """\
 kernel rows_of_77(X: bf16[M, 77], S: f32[M, 77].shard(0), R: f32[M, 77].replicate()):
     for m in tasks(blocks(M, 4)):

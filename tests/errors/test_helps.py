@@ -60,6 +60,7 @@ FOLLOWED: dict[str, Followed] = {
         said="put the `if` into the tasks",
     ),
     "PK433-owners": _ANYHOW,
+    "PK433-heads": _ANYHOW,
     "PK433-diagonal": Followed(
         edits=(
             ("for m in tasks(blocks(M, 16)):", "for m, n in tasks(blocks(M, 16), blocks(M, 16)):"),
