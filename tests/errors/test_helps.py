@@ -331,6 +331,16 @@ FOLLOWED: dict[str, Followed] = {
         said="numbers, not blocks",
     ),
     "PK510-rows-of-three": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
+    "PK510-few-columns": Followed(
+        edits=(
+            ("place: i32", "L: f32[T, E].scratch(), place: i32"),
+            (
+                "        i = zeros(i32, t, K)\n",
+                "        L[t, :] = l\n    for t in tasks(blocks(T, 64)):\n        l = L[t, :]\n        i = zeros(i32, t, K)\n",
+            ),
+        ),
+        said="a scratch array for what the MMA gives, and other `tasks`",
+    ),
     "PK510-first-axis": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
     "PK430-scatter": _OVERLAP,
     "PK510-scatter": _ANYHOW,
