@@ -171,6 +171,10 @@ FOLLOWED: dict[str, Followed] = {
         ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
     ),
     "PK301-where-order": Followed(edits=(("B[n, m])", "B[n, m].T)"),), said="the transpose of the other: `.T`"),
+    "PK306-inverse": Followed(
+        edits=(("Y: f32[B, 32, 32]", "Y: f32[B, 32, 32], D: const = 64 // 2"), ("32, 32", "D, D"), ("(32)", "(D)")),
+        said="as in `D: const = 32`",
+    ),
     "PK306-square": Followed(edits=(("w[:]", "w[:].T"),), said="`x.T` of a tile with one axis"),
     "PK303-i8": Followed(
         edits=(("A[m, k] @ B[k, n]", "cast(A[m, k], bf16) @ cast(B[k, n], bf16)"),), said="`cast(x, bf16)`"
@@ -335,8 +339,8 @@ FOLLOWED: dict[str, Followed] = {
         edits=(
             ("place: i32", "L: f32[T, E].scratch(), place: i32"),
             (
-                "        i = zeros(i32, t, K)\n",
-                "        L[t, :] = l\n    for t in tasks(blocks(T, 64)):\n        l = L[t, :]\n        i = zeros(i32, t, K)\n",
+                "        i = zeros",
+                "        L[t, :] = l\n    for t in tasks(blocks(T, 64)):\n        l = L[t, :]\n        i = zeros",
             ),
         ),
         said="a scratch array for what the MMA gives, and other `tasks`",
