@@ -52,9 +52,8 @@ def _differ_in_name(axis: Axis, other: Axis) -> bool:
 
 def same(axes: Axes, wanted: Axes) -> bool:
     """Whether a tile has these axes as it is. Of two that go through the same the first has the rows."""
-    return (axes == wanted or (len(axes) > 1 and _alike(axes, wanted))) and places_of(axes, wanted) == list(
-        range(len(axes))
-    )
+    alike = axes == wanted or (len(axes) > 1 and _alike(axes, wanted))
+    return alike and places_of(axes, wanted) == list(range(len(axes)))
 
 
 def _alike(left: Axes, right: Axes) -> bool:

@@ -41,6 +41,7 @@ _WHOLE = Followed(without=("split_M",), edits=(("    schedule(split_N=4)\n", "")
 _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 
 FOLLOWED: dict[str, Followed] = {
+    "PK110-bits": Followed(edits=(("0x85ebca6b", "-2048144789"),), said="`-2048144789` has the same 32 bits"),
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
     "PK445-element": Followed(
@@ -238,6 +239,7 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`zeros(f32, m, n)`",
     ),
+    "PK327-other-axis": Followed(edits=(("rowsum(hit)", "rowsum(hit.T)"),), said="`rowsum(x.T)` goes along the other"),
     "PK327-columns": Followed(
         edits=(("X[m, n]", "X[m, positions(64) + start(n)]"),), said="with `positions(64) + start(n)` for `n`"
     ),
