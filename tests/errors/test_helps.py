@@ -171,6 +171,13 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(
         ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
     ),
+    "PK301-distances": Followed(
+        edits=(
+            ("        Z[m, n] =", "        z = zeros(f32, m, n)\n        for i in range(D):\n            z +="),
+            ("rowsum(abs(X[m, :] - Y[n, :]))", "abs(X[m, i] - Y[n, i])\n        Z[m, n] = z"),
+        ),
+        said="`for i in range(D):`",
+    ),
     "PK301-where-order": Followed(edits=(("B[n, m])", "B[n, m].T)"),), said="the transpose of the other: `.T`"),
     "PK306-inverse": Followed(
         edits=(("Y: f32[B, 32, 32]", "Y: f32[B, 32, 32], D: const = 64 // 2"), ("32, 32", "D, D"), ("(32)", "(D)")),
