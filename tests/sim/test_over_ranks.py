@@ -124,8 +124,8 @@ def test_sums_in_no_order_into_arrays_of_three_axes(ranks: int, level: str) -> N
     exact_x, exact_y = x.astype(np.float64), y.astype(np.float64)
     products = exact_y @ exact_x.swapaxes(-1, -2)
     # Each of the 70 products is rounded to bf16, to half of 2^-8.
-    rounded = dict[str, float](rtol=2.0**-6, atol=2.0**-8 * np.abs(products).max() * 70**0.5)
-    np.testing.assert_allclose(found["Z"].astype(np.float64), products @ exact_x, **rounded)
+    rtol, atol = 2.0**-6, 2.0**-8 * np.abs(products).max() * 70**0.5
+    np.testing.assert_allclose(found["Z"].astype(np.float64), products @ exact_x, rtol, atol)
     summed = (products.swapaxes(-1, -2) @ exact_y).sum(axis=0)
-    np.testing.assert_allclose(found["R"], summed, **rounded)
+    np.testing.assert_allclose(found["R"], summed, rtol, atol)
     np.testing.assert_allclose(found["S"], 2 * 2 * exact_x.sum(axis=0), rtol=1e-5, atol=1e-5)

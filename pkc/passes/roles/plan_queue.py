@@ -110,7 +110,10 @@ def _shared(kernel: KernelOp) -> str:
     """Why roles or CTAs would not go through the same tasks."""
     if CLUSTER in kernel.attributes:
         return "clusters of CTAs take them"
-    return "" if all(map(_has_one_set, filter(_tasks, kernel.roles))) else "the kernel has several sets of them"
+    with_tasks = [role for role in kernel.roles if _tasks(role)]
+    if not with_tasks:
+        return "there are none"
+    return "" if all(map(_has_one_set, with_tasks)) else "the kernel has several sets of them"
 
 
 def cannot_have_queue(kernel: KernelOp) -> str:
