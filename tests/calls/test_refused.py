@@ -18,7 +18,7 @@ import pkc
 from pkc.language import *
 from pkc.runtime import torch as adapter
 from tests.calls import helpers
-from tests.calls.helpers import added, gathered, here, scaled, summed, tensor, told
+from tests.calls.helpers import added, gathered, here, numbered, scaled, summed, tensor, told
 from tests.runtime.fake import FIRST_POINTER, Api, Device, Tensor
 
 ROOT = Path(__file__).parents[2]
@@ -62,12 +62,6 @@ error[PK863]: `scaled` is called without `X`, `factor`
   = help: it is called as `scaled(X, Y, factor, SIZE=64)`
 """
     assert told(lambda: scaled(Y=x)) == expected
-
-
-@pkc.kernel
-def numbered(X: bf16[M], Y: bf16[M], stream: i32):
-    for m in tasks(blocks(M, 64)):
-        Y[m] = X[m] + cast(cast(stream, f32), bf16)
 
 
 def test_a_parameter_that_is_called_as_a_keyword_of_calls() -> None:

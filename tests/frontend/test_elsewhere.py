@@ -14,8 +14,8 @@ from pkc.location import Source
 from pkc.sim.run import simulate
 
 EXPRESSION = re.compile(r"`([^`]*)`")
-IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id"}
-IN_WORDS |= {"rand", "randn", "randint", "random", "uniform", "dropout"}
+RANDOM = {"rand", "randn", "randint", "random", "uniform", "dropout"}
+IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id", *RANDOM}
 """Functions for which there is no expression of x, a and b."""
 COLUMNS = {"colsum", "colmax", "colmin"}
 
