@@ -99,7 +99,7 @@ def simulate(
     kernel: Kernel | str | Path,
     *,
     ranks: int,
-    seed: int = 0,
+    seed: int | None = None,
     constants: Mapping[str, Number] | None = None,
     dims: Mapping[str, int] | None = None,
     **arrays: Any,
@@ -110,17 +110,21 @@ def simulate(
     leading axis of ranks, sharded and replicated ones are the global array. `dims` gives run-time dimensions that no
     array has. What the program prints goes to stdout. Raises `PkcError`.
     """
-    from pkc.driver.arguments import seed_of, whole
+    from pkc.driver.arguments import refuse_hidden, seed_of, whole
     from pkc.sim.run import resolve_dims
     from pkc.sim.run import simulate as run
 
-    ranks, seed = whole("ranks", ranks), seed_of(seed)
-    compiled = compile(kernel, constants=constants)
+    found = kernel if isinstance(kernel, Kernel) else load(kernel)
+    refuse_hidden(found.tree.kernels[0], "`simulate`", seed=seed, constants=constants, dims=dims)
+    ranks, seed = whole("ranks", ranks), seed_of(0 if seed is None else seed)
+    compiled = compile(found, constants=constants)
     resolved = resolve_dims(compiled.kernel, dims or {}, arrays, ranks)
     return run(compiled.module, ranks=ranks, dims=resolved, inputs=arrays, kernel=None, seed=seed, say=print)
 
 
-def reference(kernel: Kernel | str | Path, *, ranks: int = 2, seed: int = 0, **given: Any) -> Mapping[str, Expected]:
+def reference(
+    kernel: Kernel | str | Path, *, ranks: int = 2, seed: int | None = None, **given: Any
+) -> Mapping[str, Expected]:
     """What a kernel should write, in float64, with a bound on the error of each element (`value`, `bound`, `written`).
 
     `given` is as for `Kernel.simulate`. The bound is what the roundings of the program imply; a result of GPUs for the

@@ -106,39 +106,46 @@ class Kernel(Readable):
         """The text that the kernel is read from."""
         return self.tree.span.source.text
 
-    def simulate(self, *, ranks: int = 2, seed: int = 0, **given: Any) -> Simulated:
+    def simulate(self, *, ranks: int = 2, seed: int | None = None, **given: Any) -> Simulated:
         """Run the kernel on so many simulated ranks, without a GPU, and compare with the reference: the outputs by
         name, with a report.
 
         `given` are arrays, scalars, constants and run-time dimensions by name. Arrays may have any type of floats, and
         are rounded to that of the parameter; private and symmetric ones have a leading axis of ranks, the others are
-        global. Arrays and scalars that are missing are drawn with `seed`, which also decides the order in which ranks
-        and roles run; without any size, small ones are taken. What the program prints goes to stdout.
+        global. Arrays and scalars that are missing are drawn with `seed` (0), which also decides the order in which
+        ranks and roles run; without any size, small ones are taken. What the program prints goes to stdout.
 
         Raises `PkcError`.
         """
-        from pkc.driver.arguments import seed_of, whole
+        from pkc.driver.arguments import refuse_hidden, seed_of, whole
         from pkc.driver.simulated import simulated
 
-        ranks, seed = whole("ranks", ranks), seed_of(seed)
-        return simulated(self.tree, given, ranks=ranks, seed=seed, schedule=self.options)
+        program = self.tree
+        refuse_hidden(program.kernels[0], "`simulate`", seed=seed)
+        ranks, seed = whole("ranks", ranks), seed_of(0 if seed is None else seed)
+        return simulated(program, given, ranks=ranks, seed=seed, schedule=self.options)
 
-    def check(self, *, ranks: int = 2, orders: int = 10, explored: int = 200, **given: int | float | bool) -> Checked:
+    def check(
+        self, *, ranks: int = 2, orders: int | None = None, explored: int | None = None, **given: int | float | bool
+    ) -> Checked:
         """Check the protocol that pkc derives, as `pkc check` does: statically, in every order of a small instance (at
-        most `explored` runs), and in so many `orders` on the given one.
+        most `explored` runs, 200), and in so many `orders` (10) on the given one.
 
         `given` are constants and run-time dimensions by name; small ones are taken for those that are missing. The
         result has `ok` and `findings`. Raises `PkcError` if the kernel does not compile.
         """
         from pkc.check.report import check_kernel
-        from pkc.driver.arguments import whole
+        from pkc.driver.arguments import refuse_hidden, whole
 
+        program = self.tree
+        refuse_hidden(program.kernels[0], "`check`", orders=orders, explored=explored)
+        explored = whole("explored", 200 if explored is None else explored, 0)
         return check_kernel(
-            self.tree,
+            program,
             given,
             ranks=whole("ranks", ranks),
-            orders=whole("orders", orders, 0 if explored else 1),
-            explored=whole("explored", explored, 0),
+            orders=whole("orders", 10 if orders is None else orders, 0 if explored else 1),
+            explored=explored,
             schedule=self.options,
             target=self.target,
         )

@@ -16,7 +16,7 @@ from pkc.kernels import Kernel
 
 
 def assert_right(
-    kernel: Kernel, *, ranks: int = 2, seed: int = 0, orders: int = 4, explored: int = 50, **given: Any
+    kernel: Kernel, *, ranks: int = 2, seed: int | None = None, orders: int = 4, explored: int = 50, **given: Any
 ) -> Simulated:
     """Simulate a kernel and check its protocol; what was simulated.
 

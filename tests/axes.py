@@ -82,6 +82,24 @@ kernel k(X: f32[B, D, D], w: f32[D], Y: f32[B, D, D], D: const = 24):
 """,
         lambda a: _balanced(abs(a["X"]) + 1) * a["w"] + a["w"][:, None],
     ),
+    "inverses": OnAxes(
+        """\
+kernel k(X: f32[B, D, D], Y: f32[B, D, D], D: const = 8):
+    for b in tasks(B):
+        i = positions(D)
+        a = X[b, :, :] + where(i == i.T, 32.0, 0.0)
+        for j in range(D):
+            p = rowsum(rowsum(where(i == j and i.T == j, a, 0.0)))
+            row = rowsum(where(i == j, a, 0.0).T)
+            col = rowsum(where(i.T == j, a, 0.0))
+            t = a - col * (row / p).T
+            t = where(i == j, (row / p).T, t)
+            t = where(i.T == j, -col / p, t)
+            a = where(i == j and i.T == j, 1.0 / p, t)
+        Y[b, :, :] = a * 32.0
+""",
+        lambda a: np.linalg.inv(a["X"] + 32 * np.eye(8)) * 32,
+    ),
     "causal blocks": OnAxes(
         """\
 kernel k(X: bf16[M, 64], Y: f32[M]):

@@ -143,12 +143,12 @@ def test_numbers_of_ranks() -> None:
     [
         *(
             (call, "seed", seed, "an integer from 0 to 4294967295")
-            for seed in (-1, "a", None, 1.5, 2**32)
+            for seed in (-1, "a", 1.5, 2**32)
             for call in (copy.simulate, lambda seed: pkc.simulate(copy, ranks=1, seed=seed))
         ),
-        *((copy.check, "orders", orders, "an integer from 0") for orders in ("3", -1, None)),
+        *((copy.check, "orders", orders, "an integer from 0") for orders in ("3", -1)),
         (lambda orders: copy.check(orders=orders, explored=0), "orders", 0, "an integer from 1"),
-        *((copy.check, "explored", explored, "an integer from 0") for explored in ("3", -1, None)),
+        *((copy.check, "explored", explored, "an integer from 0") for explored in ("3", -1)),
         *(
             (call, "level", level, "one of 'tile', 'roles', 'machine'")
             for level in ("foo", 3, None)
@@ -160,6 +160,48 @@ def test_what_no_argument_can_be(call: Callable[..., object], name: str, value: 
     assert told(lambda: call(**{name: value})) == (
         f"error[PK926]: `{name}` cannot be {value!r}\n  = help: `{name}` is {expected}"
     )
+
+
+@pkc.kernel
+def seeded(X: f32[M], Y: f32[M], seed: i32, orders: const = 3):
+    for m in tasks(blocks(M, 64)):
+        Y[m] = X[m] + cast(seed * orders, f32)
+
+
+@pytest.mark.parametrize(
+    ("call", "keyword", "name"),
+    [
+        (lambda: seeded.simulate(ranks=1, M=3, seed=5), "simulate", "seed"),
+        (lambda: pkc.reference(seeded, ranks=1, M=3, seed=0), "simulate", "seed"),
+        (lambda: pkc.simulate(seeded, ranks=1, X=np.ones((1, 3)), seed=5), "simulate", "seed"),
+        (lambda: assert_right(seeded, ranks=1, M=3, seed=5), "simulate", "seed"),
+        (lambda: seeded.check(ranks=1, M=3, orders=2), "check", "orders"),
+    ],
+)
+def test_names_that_a_kernel_and_a_call_have(call: Callable[[], object], keyword: str, name: str) -> None:
+    found = told(call)
+    assert found.startswith(f"error[PK927]: `{name}` is a keyword of `{keyword}`, and a name in kernel `seeded`\n")
+    assert found.endswith(f"= help: give it another name in the kernel, such as `{name}_`")
+
+
+def test_a_name_that_is_not_given() -> None:
+    found = seeded.simulate(ranks=1, M=3)
+    assert found.ok
+    assert found.seed == 0
+    assert seeded.check(ranks=1, M=3, explored=5).ok
+
+
+@pkc.kernel
+def renamed(X: f32[M], Y: f32[M], seed_: i32, orders_: const = 3):
+    for m in tasks(blocks(M, 64)):
+        Y[m] = X[m] + cast(seed_ * orders_, f32)
+
+
+def test_another_name_is_taken() -> None:
+    x = np.random.default_rng(1).standard_normal((1, 3), np.float32)
+    found = renamed.simulate(ranks=1, X=x, seed_=5, seed=7)
+    np.testing.assert_allclose(found["Y"], x + 15, rtol=1e-6)
+    assert renamed.check(ranks=1, M=3, orders_=4, orders=1, explored=5).ok
 
 
 def test_a_test_may_leave_out_orders() -> None:

@@ -394,6 +394,19 @@ LONG = ("gemm_silu", "gemm_gelu", "gemm_bias_gelu_tanh", "gemm_bias_residual_gel
 """Those epilogues of which half is computed beside the next task at tiles of 128 x 256."""
 
 OVER_RANKS: dict[str, str] = {
+    "added_heads": """\
+kernel added_heads(X: bf16[B, M, 64], Y: bf16[B, M, 64], R: f32[B, M, 64].replicate(), S: f32[B, M, 64].shard(0),
+                   Z: bf16[B, M, 64]):
+    schedule(deterministic=False)
+    for b, m in tasks(B, blocks(M, 64)):
+        z = zeros(f32, m, 64)
+        for q in blocks(M, 64):
+            s = cast(Y[b, m] @ X[b, q].T, bf16)
+            z += s @ X[b, q]
+            R[b, q] += s.T @ Y[b, m]
+            S[b, q] += X[b, q] * 2.0
+        Z[b, m] = z
+""",
     "rows_of_77": """\
 kernel rows_of_77(X: bf16[M, 77], S: f32[M, 77].shard(0), R: f32[M, 77].replicate()):
     for m in tasks(blocks(M, 4)):
@@ -1056,6 +1069,34 @@ kernel row_before(X: bf16[M, N], Y: f32[M, N]):
             x = cast(X[m, n], f32)
             Y[m, n] = x - last
             last = x
+""",
+    "scaled_positions": """\
+kernel scaled_positions(w: f32[48], Y: f32[M, 48]):
+    for m in tasks(blocks(M, 4)):
+        Y[m, :] = cast(positions(m), f32) * w[:]
+""",
+    "single_task": """\
+kernel single_task(A: f32[40], w: f32[40], Y: f32[40]):
+    for z in tasks(1):
+        Y[:] = A[:] + w[:]
+""",
+    "parted_row": """\
+kernel parted_row(X: f32[M, N], Y: f32[M, N]):
+    for m in tasks(M):
+        before = zeros(i32)
+        for n in blocks(N, 64):
+            hit = cast(X[m, n] > 0.0, i32)
+            at = before + cumsum(hit) - hit
+            Y[m, where(hit == 1, at, N - 1 - positions(n) + at)] = X[m, n]
+            before += rowsum(hit)
+""",
+    "moved_row": """\
+kernel moved_row(X: bf16[M, N], Y: bf16[M, N]):
+    for m in tasks(M):
+        at = zeros(i32)
+        for n in blocks(N, 64):
+            Y[m, at + positions(n) - start(n)] = X[m, n]
+            at += 64
 """,
     "first_row": """\
 kernel first_row(X: e4m3[M, N], Y: e4m3[M, N], Z: e4m3[M, N]):

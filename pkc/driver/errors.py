@@ -68,3 +68,15 @@ class BadArgument(Diagnostic):
     name: str
     value: str
     expected: str
+
+
+class HiddenName(Diagnostic):
+    """Raised when Python passes something by a name that both a kernel and the call have for what they take."""
+
+    code = "PK927"
+    title = "`{name}` is a keyword of {call}, and a name in kernel `{kernel}`"
+    label = "the kernel's"
+    help = "give it another name in the kernel, such as `{name}_`"
+    name: str
+    call: str
+    kernel: str

@@ -14,6 +14,7 @@ from pkc.diagnostics import PACKAGE, PkcError, listing, near
 from pkc.dialect.words import RANKS
 from pkc.driver import launch_errors as errors
 from pkc.driver import tuned
+from pkc.driver.arguments import refuse_hidden
 from pkc.driver.builder import artifact_for, outline_of
 from pkc.driver.kept import Number
 from pkc.driver.outlines import Outline, Warned
@@ -117,7 +118,7 @@ class Launcher:
         found: Sequence[object],
     ) -> _Ready:
         signature = self._signature
-        values, settings = signature.assign(arguments, named)
+        values, settings = signature.assign(arguments, named, stream)
         names = [name for name, _ in zip(values, arguments, strict=False)] + [*named]
         constants = {name: values.pop(name) for name in signature.constants if name in values}
         variant = self._variant(constants)
@@ -251,7 +252,7 @@ class _Signature:
     """How a kernel is called."""
 
     def __init__(self, kernel: tree.Kernel) -> None:
-        self._name = kernel.name
+        self._kernel, self._name = kernel, kernel.name
         params = [param for param in kernel.params if _is_passed(param)]
         self._call = _spelling(kernel.name, params)
         self._names = [param.name for param in params]
@@ -259,7 +260,9 @@ class _Signature:
         self._dims = _dims_of(kernel)
         self.constants = [param.name for param in kernel.params if param.annotation.base == "const"]
 
-    def assign(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def assign(
+        self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arguments by parameter, and the rest: settings of dimensions. Raises `PkcError`."""
         names = self._names
         if len(arguments) > len(names):
@@ -278,6 +281,8 @@ class _Signature:
             raise PkcError(errors.UnknownArgument(NOWHERE, self._name, unknown, hint))
         missing = [name for name in self._needed if name not in values]
         if missing:
+            if "stream" in missing:
+                refuse_hidden(self._kernel, "calls", stream=stream)
             raise PkcError(errors.MissingArguments(NOWHERE, self._name, listing(missing), self._call))
         return values, settings
 

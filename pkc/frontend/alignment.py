@@ -51,8 +51,9 @@ def _differ_in_name(axis: Axis, other: Axis) -> bool:
 
 
 def same(axes: Axes, wanted: Axes) -> bool:
-    """Whether a tile has these axes as it is."""
-    return axes == wanted and places_of(axes, wanted) == list(range(len(axes)))
+    """Whether a tile has these axes as it is. Of two that go through the same the first has the rows."""
+    alike = axes == wanted or (len(axes) > 1 and _alike(axes, wanted))
+    return alike and places_of(axes, wanted) == list(range(len(axes)))
 
 
 def _alike(left: Axes, right: Axes) -> bool:
@@ -150,8 +151,19 @@ def _merge(op: str, left: tuple[Axes, bool], right: tuple[Axes, bool], span: Spa
         return wide, loose
     if None not in places and loose and len(wide) == 2:
         return narrow, False
-    hint = "one of them is the transpose of the other: `.T`" if set(left[0]) == set(right[0]) else ""
+    turned = set(left[0]) == set(right[0])
+    hint = "one of them is the transpose of the other: `.T`" if turned else _one_by_one(left[0], right[0])
     raise PkcError(AxesDiffer(span, op, axes_text(left[0]), axes_text(right[0]), hint))
+
+
+def _one_by_one(left: Axes, right: Axes) -> str:
+    """What to write if tiles share a whole dimension, beside which each has a block of its own; else nothing."""
+    shared = [axis for axis in left if isinstance(axis, int) and axis in right]
+    others = [axis for axis in (*left, *right) if isinstance(axis, BlockAxis)]
+    if len(shared) != 1 or len(left) + len(right) != 4 or len(set(others)) != 2:
+        return ""
+    size = _name(shared[0]) or shared[0]
+    return f"take one element of each at a time: `for i in range({size}):`, with `i` in place of `:`"
 
 
 def _bare(axes: Axes) -> Axes:

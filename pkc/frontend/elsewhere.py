@@ -36,6 +36,12 @@ TYPES = {
     "float8_e5m2": "e5m2",
 }
 
+_GREATEST = (
+    "of each row of N elements, one after the other: `rowmax(x)`, its place "
+    "`i = rowmin(where(x == rowmax(x), positions(N), N))`, and what is left, `where(positions(N) == i, -inf, x)`"
+)
+_RANDOM = "nothing is random: load an array, or hash `positions(N)` and a key in i32 with `*`, `^` and `>>`"
+
 FUNCTIONS = {
     "silu": "write `x * sigmoid(x)`",
     "swish": "write `x * sigmoid(x)`",
@@ -58,6 +64,9 @@ FUNCTIONS = {
     "norm": "of each row: `sqrt(rowsum(x * x))`",
     "argmax": "of each row of N elements: `rowmin(where(x == rowmax(x), positions(N), N))`",
     "argmin": "of each row of N elements: `rowmin(where(x == rowmin(x), positions(N), N))`",
+    **dict.fromkeys(("topk", "sort", "argsort"), _GREATEST),
+    **dict.fromkeys(("rand", "randn", "randint", "random", "uniform", "dropout"), _RANDOM),
+    "fma": "write `a * b + x`",
     "one_hot": "of N elements, with a 1 at position i: `where(positions(N) == i, 1.0, 0.0)`",
     "clamp": "write `min(max(x, -1.0), 1.0)`",
     "clip": "write `min(max(x, -1.0), 1.0)`",

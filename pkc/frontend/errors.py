@@ -101,7 +101,9 @@ class NumberTooLarge(Diagnostic):
     code = "PK110"
     title = "number too large"
     label = "{limit}"
+    help = "{hint}"
     limit: str
+    hint: str = ""
 
 
 # Structure

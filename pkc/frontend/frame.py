@@ -219,7 +219,9 @@ class Frame:
 def _check_fits(value: float, dtype: Attribute, span: Span) -> None:
     """That a constant can be an element of type `dtype`."""
     if dtype == i32 and not -(2**31) <= value < 2**31:
-        raise PkcError(NumberTooLarge(span, f"an i32 is from {-(2**31)} to {2**31 - 1}"))
+        bits = 2**31 <= value < 2**32 and f"0x{int(value):x}" in span.text.lower()
+        hint = f"`{int(value) - 2**32}` has the same 32 bits" if bits else ""
+        raise PkcError(NumberTooLarge(span, f"an i32 is from {-(2**31)} to {2**31 - 1}", hint))
     if dtype == f32 and abs(value) >= F32_OVERFLOW and not math.isinf(value):
         raise PkcError(NumberTooLarge(span, "an f32 is at most 3.4028e38; write `inf` for infinity"))
 

@@ -231,6 +231,16 @@ def _axes_hint(value: Tile, place: Place, span: Span) -> str:
     return "store it without `.T`" if span.text.endswith(".T") else "store the transpose: `.T`"
 
 
+def _other_axis(frame: Frame, node: tree.Expr, place: Place) -> str:
+    """What to write if a place has the axis that a reduction goes along, and not the other one."""
+    if not isinstance(node, tree.Call) or node.func not in operators.ROW_REDUCTIONS:
+        return ""
+    operand = evaluate(frame, node.args[0])
+    if not isinstance(operand, Tile) or len(operand.axes) != 2 or operand.axes[1:] != place.axes:
+        return ""
+    return f"`{node.func}(x.T)` goes along the other axis of `x` with axes {axes_text(operand.axes)}"
+
+
 def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
     """The value of `node` as a tile of the array's type and the place's axes."""
     span = node.span
@@ -246,7 +256,7 @@ def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
         if same(value.axes, place.axes) and value.dtype == dtype:
             return value.ssa
         if not fits(value, place.axes):
-            hint = _axes_hint(value, place, span)
+            hint = _other_axis(frame, node, place) or _axes_hint(value, place, span)
             raise PkcError(StoredAxesDiffer(span, axes_text(value.axes), axes_text(place.axes), hint))
     base = f32 if wanted == "float" else i32
     tile = frame.tile(value, base, place.axes, span)

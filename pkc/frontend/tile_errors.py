@@ -82,7 +82,10 @@ class AmbiguousAxes(Diagnostic):
     code = "PK306"
     title = "axis {axis} could align with either axis of {wide}"
     label = "{axis} occurs twice"
-    help = "`x.T` of a tile with one axis goes along the last of them"
+    help = (
+        "`x.T` of a tile with one axis goes along the last of them; with a name for {axis} everywhere, as in "
+        "`D: const = {axis}`, `x` goes along the first"
+    )
     wide: str
     axis: str
 

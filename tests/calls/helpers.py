@@ -32,6 +32,12 @@ def added(X: bf16[M, N], Y: bf16[M, N], Z: bf16[M, N]):
 
 
 @pkc.kernel
+def numbered(X: bf16[M], Y: bf16[M], stream: i32):
+    for m in tasks(blocks(M, 64)):
+        Y[m] = X[m] + cast(cast(stream, f32), bf16)
+
+
+@pkc.kernel
 def gathered(X: bf16[M, N].shard(0), Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[m, n]

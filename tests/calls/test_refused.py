@@ -18,7 +18,7 @@ import pkc
 from pkc.language import *
 from pkc.runtime import torch as adapter
 from tests.calls import helpers
-from tests.calls.helpers import added, gathered, here, scaled, summed, tensor, told
+from tests.calls.helpers import added, gathered, here, numbered, scaled, summed, tensor, told
 from tests.runtime.fake import FIRST_POINTER, Api, Device, Tensor
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +62,14 @@ error[PK863]: `scaled` is called without `X`, `factor`
   = help: it is called as `scaled(X, Y, factor, SIZE=64)`
 """
     assert told(lambda: scaled(Y=x)) == expected
+
+
+def test_a_parameter_that_is_called_as_a_keyword_of_calls() -> None:
+    x = tensor(64)
+    found = told(lambda: numbered(x, x, stream=3))
+    assert found.startswith("error[PK927]: `stream` is a keyword of calls, and a name in kernel `numbered`\n")
+    assert found.endswith("= help: give it another name in the kernel, such as `stream_`\n")
+    assert told(lambda: numbered(x, x)).startswith("error[PK863]: `numbered` is called without `stream`\n")
 
 
 def test_a_constant_that_is_no_number() -> None:

@@ -25,6 +25,19 @@ kernel k(X: f32[M, 5], Y: f32[M, 5]):
         Y[m, :] = X[m, :] * 2.0
 """
 
+LOADED_ONCE = """\
+kernel k(X: f32[16], Y: f32[M, 16]):
+    for m in tasks(blocks(M, 4)):
+        Y[m, :] = cast(positions(m), f32) * X[:]
+"""
+"""The loader has no tasks."""
+
+EXPECTED = {
+    TMA: lambda x, _: 2 * x,
+    BY_THREADS: lambda x, _: 2 * x,
+    LOADED_ONCE: lambda x, rows: np.arange(rows)[:, None] * x,
+}
+
 
 def compiled(text: str) -> Compiled:
     return compile_program(parse_text(Source("k.pk", text)), level="roles", schedule={"consumers": "1"})
@@ -34,7 +47,7 @@ SOME = [(1, 2), (2, 2), (3, 2), (4, 2), (5, 2), (24, 1), (23, 2), (11, 3)]
 
 
 @pytest.mark.parametrize(("tasks", "ctas"), sweep(SOME, lambda *case: case in ((1, 2), (5, 2), (11, 3))))
-@pytest.mark.parametrize("text", [TMA, BY_THREADS], ids=["tma", "threads"])
+@pytest.mark.parametrize("text", EXPECTED, ids=["tma", "threads", "loaded once"])
 def test_each_task_is_taken_once(text: str, tasks: int, ctas: int) -> None:
     """Of places there are 8 for each CTA, so they come again where one has more tasks."""
     roles = compiled(text)
@@ -48,7 +61,7 @@ def test_each_task_is_taken_once(text: str, tasks: int, ctas: int) -> None:
         gpu = Gpu(memory, ctas)
         gpu.words.update(words)
         gpu.run(lowered.body.block, [threads for _, threads in warps(roles.kernel, ctas)])
-        np.testing.assert_array_equal(memory.arrays["Y"][0], 2 * given)
+        np.testing.assert_array_equal(memory.arrays["Y"][0], EXPECTED[text](given, 4 * tasks - 1))
         assert gpu.asked == (ctas - (2 * ctas - tasks) // 2 if tasks > 2 * ctas else 0)
         assert not gpu.words.get(4 * ctas)
 

@@ -80,6 +80,7 @@ OFTEN = {
     "row_before_as_it_is",
     "row_before",
     "first_row",
+    "parted_row",
 }
 """Those that `make test` runs: each for one way through the lowering."""
 

@@ -106,6 +106,7 @@ OTHER: dict[str, str] = {
     "PK869": "tests/torch/test_without_torch.py::test_modules_that_need_it",
     "PK919": "tests/timeline/test_pictures.py::test_without_matplotlib",
     "PK926": "tests/test_arguments.py::test_what_no_argument_can_be",
+    "PK927": "tests/test_arguments.py::test_names_that_a_kernel_and_a_call_have",
     "PK930": "tests/cli/test_cli.py::test_too_large_arrays_are_a_diagnostic",
     "PK940": "tests/bench/test_run.py::test_without_torch",
     "PK943": "tests/bench/test_run.py::test_uneven_sizes",

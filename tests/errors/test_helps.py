@@ -41,6 +41,7 @@ _WHOLE = Followed(without=("split_M",), edits=(("    schedule(split_N=4)\n", "")
 _STRADDLE = Followed(without=("straddle",), said="leave `straddle` out")
 
 FOLLOWED: dict[str, Followed] = {
+    "PK110-bits": Followed(edits=(("0x85ebca6b", "-2048144789"),), said="`-2048144789` has the same 32 bits"),
     **dict.fromkeys(("PK430-copy-engine-loop", "PK430-copy-engine-phases", "PK430-copy-engine-table"), _OVERLAP),
     **dict.fromkeys(("PK432-branch", "PK432-carried"), Followed(settings={"overlap": "intra_sm"}, said="intra_sm")),
     "PK445-element": Followed(
@@ -60,6 +61,7 @@ FOLLOWED: dict[str, Followed] = {
         said="put the `if` into the tasks",
     ),
     "PK433-owners": _ANYHOW,
+    "PK433-heads": _ANYHOW,
     "PK433-diagonal": Followed(
         edits=(
             ("for m in tasks(blocks(M, 16)):", "for m, n in tasks(blocks(M, 16), blocks(M, 16)):"),
@@ -169,7 +171,18 @@ FOLLOWED: dict[str, Followed] = {
     **dict.fromkeys(
         ("PK303-mixed", "PK303-wide"), Followed(edits=(("B[k, n]", "cast(B[k, n], bf16)"),), said="`cast(x, bf16)`")
     ),
+    "PK301-distances": Followed(
+        edits=(
+            ("        Z[m, n] =", "        z = zeros(f32, m, n)\n        for i in range(D):\n            z +="),
+            ("rowsum(abs(X[m, :] - Y[n, :]))", "abs(X[m, i] - Y[n, i])\n        Z[m, n] = z"),
+        ),
+        said="`for i in range(D):`",
+    ),
     "PK301-where-order": Followed(edits=(("B[n, m])", "B[n, m].T)"),), said="the transpose of the other: `.T`"),
+    "PK306-inverse": Followed(
+        edits=(("Y: f32[B, 32, 32]", "Y: f32[B, 32, 32], D: const = 64 // 2"), ("32, 32", "D, D"), ("(32)", "(D)")),
+        said="as in `D: const = 32`",
+    ),
     "PK306-square": Followed(edits=(("w[:]", "w[:].T"),), said="`x.T` of a tile with one axis"),
     "PK303-i8": Followed(
         edits=(("A[m, k] @ B[k, n]", "cast(A[m, k], bf16) @ cast(B[k, n], bf16)"),), said="`cast(x, bf16)`"
@@ -233,6 +246,7 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`zeros(f32, m, n)`",
     ),
+    "PK327-other-axis": Followed(edits=(("rowsum(hit)", "rowsum(hit.T)"),), said="`rowsum(x.T)` goes along the other"),
     "PK327-columns": Followed(
         edits=(("X[m, n]", "X[m, positions(64) + start(n)]"),), said="with `positions(64) + start(n)` for `n`"
     ),
@@ -330,6 +344,16 @@ FOLLOWED: dict[str, Followed] = {
         said="numbers, not blocks",
     ),
     "PK510-rows-of-three": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
+    "PK510-few-columns": Followed(
+        edits=(
+            ("place: i32", "L: f32[T, E].scratch(), place: i32"),
+            (
+                "        i = zeros",
+                "        L[t, :] = l\n    for t in tasks(blocks(T, 64)):\n        l = L[t, :]\n        i = zeros",
+            ),
+        ),
+        said="a scratch array for what the MMA gives, and other `tasks`",
+    ),
     "PK510-first-axis": Followed(edits=(("blocks(T, 8)", "T"),), said="`T` for `blocks(T, 8)`"),
     "PK430-scatter": _OVERLAP,
     "PK510-scatter": _ANYHOW,

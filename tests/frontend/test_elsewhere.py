@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from pkc.driver.compiler import compile_program
 from pkc.frontend import elsewhere
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.sim.run import simulate
 
 EXPRESSION = re.compile(r"`([^`]*)`")
-IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id"}
+RANDOM = {"rand", "randn", "randint", "random", "uniform", "dropout"}
+IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id", *RANDOM}
 """Functions for which there is no expression of x, a and b."""
 COLUMNS = {"colsum", "colmax", "colmin"}
 
@@ -35,6 +38,25 @@ kernel k(A: bf16[M, 64], C: f32[M]):
         C[m] = {"cast(t, f32)" if found[1].startswith("row") else "rowsum(t)"}
 """
     compile_program(parse_text(Source("k.pk", text)))
+
+
+def test_the_greatest_of_each_row() -> None:
+    most, place, rest = EXPRESSION.findall(elsewhere.FUNCTIONS["topk"])
+    text = f"""\
+kernel k(A: f32[M, N], C: f32[M, 3], N: const = 64):
+    for m in tasks(blocks(M, 64)):
+        x = A[m, :]
+        t = zeros(f32, m, 3)
+        for k in range(3):
+            t = where(positions(3) == k, {most}, t)
+            {place}
+            x = {rest}
+        C[m, :] = t
+"""
+    module = compile_program(parse_text(Source("k.pk", text))).module
+    given = np.random.default_rng(1).permutation(130 * 64).reshape(1, 130, 64).astype(np.float32)
+    found = simulate(module, ranks=1, dims={"M": 130}, inputs={"A": given})["C"]
+    np.testing.assert_array_equal(found, np.sort(given, axis=-1)[..., :-4:-1])
 
 
 @pytest.mark.parametrize("name", sorted(COLUMNS))

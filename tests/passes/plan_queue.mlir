@@ -16,6 +16,45 @@ pk.kernel @rows(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {target = 
 
 // -----
 
+// What one role loads is the same for all tasks: it has none.
+// CHECK-LABEL: pk.kernel @loaded_once
+// CHECK-SAME: queue = 8 : i64
+pk.kernel @loaded_once(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {target = "sm_90a", derived} {
+  pk.role loader warps 1 {
+    %zero = arith.constant 0 : index
+  }
+  pk.role storer warps 1 {
+    %n = pk.dim "M"
+    pk.tasks (%m) in (%n) attributes {per_cta} { }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: pk.kernel @single
+// CHECK-NOT: queue = 8
+// CHECK-NOT: pk-plan-queue
+pk.kernel @single(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {target = "sm_90a", derived} {
+  pk.role loader warps 1 {
+    %n = arith.constant 1 : index
+    pk.tasks (%m) in (%n) attributes {per_cta} { }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: pk.kernel @single_and_asked
+// CHECK-NOT: queue = 8
+// CHECK: pk.kernel: `queue=true` changes nothing: there is a single task [pk-plan-queue]
+pk.kernel @single_and_asked(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {target = "sm_90a", derived, schedule = {queue = true}} {
+  pk.role loader warps 1 {
+    %n = arith.constant 1 : index
+    pk.tasks (%m) in (%n) attributes {per_cta} { }
+  }
+}
+
+// -----
+
 // An author wrote these roles.
 // CHECK-LABEL: pk.kernel @written
 // CHECK-NOT: queue

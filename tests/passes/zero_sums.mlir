@@ -55,6 +55,29 @@ pk.kernel @everywhere(%X: !pk.private<[4, M], f32> {pk.name = "X"}, %C: !pk.pgl<
 
 // -----
 
+// Of arrays of more than two dimensions zeros are tiles of two axes, as what is added: heads are numbers.
+// CHECK-LABEL: pk.kernel @heads
+// CHECK: pk.role communicator
+// CHECK: %[[HEADS:.*]] = pk.block_count <4 by 1>
+// CHECK: %[[ROWS:.*]] = pk.block_count <M by 16> of %{{.*}}
+// CHECK: %[[H:.*]] = pk.block[%{{.*}}] : !pk.block<4 by 1>
+// CHECK: %[[AT:.*]] = pk.block_position %[[H]]
+// CHECK: %[[Z:.*]] = pk.full 0.000000e+00 : f32 : !pk.tile<16x64xf32>
+// CHECK: pk.store %[[Z]], %C[%[[AT]], %{{.*}}, %{{.*}} : index, !pk.block<M by 16>, !pk.block<64 by 64>]
+pk.kernel @heads(%X: !pk.private<[4, M, 64], f32> {pk.name = "X"}, %C: !pk.pgl<[4, M, 64], f32, replicate> {pk.name = "C"}) {
+  %0 = arith.constant 4 : index
+  %1 = pk.block_count <M by 16>
+  pk.tasks (%h, %2) in (%0, %1) {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%2] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %3 = pk.load %X[%h, %m, %d : index, !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[4, M, 64], f32> -> !pk.tile<16x64xf32>
+    pk.accumulate %3, %C[%h, %m, %d : index, !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.pgl<[4, M, 64], f32, replicate>
+  }
+}
+
+// -----
+
 // Without sums nothing changes.
 // CHECK-LABEL: pk.kernel @none
 // CHECK-NOT: pk.role

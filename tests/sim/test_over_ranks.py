@@ -112,3 +112,20 @@ def test_statements_of_several_tasks_contribute_to_one_sum(ranks: int, level: st
     np.testing.assert_allclose(found["norm"], [total], rtol=bound)
     np.testing.assert_allclose(found["Y"], exact_x * scale, rtol=bound)
     np.testing.assert_allclose(found["S"], exact_z * scale, rtol=bound)
+
+
+@pytest.mark.parametrize("level", ["tile", "roles"])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_sums_in_no_order_into_arrays_of_three_axes(ranks: int, level: str) -> None:
+    """Beside what the loop carries; heads are numbers, and there are fewer of them than ranks."""
+    module = compile_program(parse_text(Source("k.pk", OVER_RANKS["added_heads"])), level=level).module
+    x, y = drawn("bf16", ranks, 2, 70, 64), drawn("bf16", ranks, 2, 70, 64)[..., ::-1].copy()
+    found = simulate(module, ranks=ranks, dims={"B": 2, "M": 70}, inputs={"X": x, "Y": y})
+    exact_x, exact_y = x.astype(np.float64), y.astype(np.float64)
+    products = exact_y @ exact_x.swapaxes(-1, -2)
+    # Each of the 70 products is rounded to bf16, to half of 2^-8.
+    rtol, atol = 2.0**-6, 2.0**-8 * np.abs(products).max() * 70**0.5
+    np.testing.assert_allclose(found["Z"].astype(np.float64), products @ exact_x, rtol, atol)
+    summed = (products.swapaxes(-1, -2) @ exact_y).sum(axis=0)
+    np.testing.assert_allclose(found["R"], summed, rtol, atol)
+    np.testing.assert_allclose(found["S"], 2 * 2 * exact_x.sum(axis=0), rtol=1e-5, atol=1e-5)

@@ -12,7 +12,7 @@ from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
 from pkc.dialect.access import LOADS, READING, ReadOp
 from pkc.dialect.arrays import is_pgl
-from pkc.dialect.coordinates import BlockCountOp, FirstVisitedOp, RankOp, RingPeerOp, VisitedOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, FirstVisitedOp, RankOp, RingPeerOp, VisitedOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
@@ -30,6 +30,12 @@ def sources(values: Iterable[SSAValue], given: Collection[SSAValue] = ()) -> set
         found.add(value)
         todo += _direct_sources(value)
     return found
+
+
+def goes_over_blocks(loop: scf.ForOp) -> bool:
+    """Whether the iterations of a loop have other blocks each."""
+    blocks = (op for op in loop.body.walk() if isinstance(op, BlockOp))
+    return any(loop.body.block.args[0] in sources(op.operands) for op in blocks)
 
 
 def guards(op: Operation) -> Iterator[SSAValue]:

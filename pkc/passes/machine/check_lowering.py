@@ -165,9 +165,18 @@ def _registers(tasks: TasksOp, target: Target) -> Iterator[NotLowered]:
                 length = kind.shape[axis]
                 if length % step and (axis == 1 or length > step):
                     what = f"computing with a tile of {' x '.join(map(str, kind.shape))} beside an MMA"
-                    hint, sizes = _mended(value, axis, step)
+                    hint, sizes = (_APART, ()) if _is_whole(value, axis) else _mended(value, axis, step)
                     yield NotLowered(span_of(op.location), target.name, what, hint, size_text(kind), sizes)
                     return
+
+
+_APART = "a scratch array for what the MMA gives, and other `tasks` that load it and compute with this tile"
+
+
+def _is_whole(tile: SSAValue, axis: int) -> bool:
+    """Whether no block that an axis goes through could have another size: it has all of a constant, or no block."""
+    block = dimension(tile, axis)
+    return block is None or block.of == block.extent
 
 
 def _chunks(block: Block, axes: dict[SSAValue, tuple[int, ...]], target: Target) -> Iterator[NotLowered]:
@@ -279,6 +288,8 @@ def _element(kernel: KernelOp, op: ReadOp, target: Target) -> Iterator[NotLowere
 def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:
     """Numbers of rows that threads cannot evaluate one by one."""
     op = rows.owner
+    if not tile_type(rows).rank:
+        return
     if isinstance(op, ConsumeOp | LoadOp | FullOp | SplatOp) or (isinstance(op, PositionsOp) and not op.zigzag):
         return
     if isinstance(op, Operation) and (isinstance(op, BroadcastOp | ClipOp) or is_table(op)):

@@ -16,7 +16,7 @@ from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import InvertOp, SumRowsOp
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
-from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.dialect.transfers import TMA, begins_anywhere, needs_threads
 from pkc.dialect.types import TileType
@@ -271,10 +271,12 @@ def _launch(
 
 
 def _queue(kernel: KernelOp, emit: Emitter, ctas: SSAValue, roles: Sequence[RoleOp]) -> TaskQueue:
-    """The queue of the tasks, whose counter lies behind the epochs of all CTAs. The role that takes them is ahead of
-    the others, if one is: it gets no tiles from any."""
-    taker = next((role for role in roles if not any(isinstance(op, ConsumeOp) for op in role.walk())), roles[0])
-    readers = sum(1 if only_moves(role) else _warps(role) for role in roles if not (role is taker and only_moves(role)))
+    """The queue of the tasks, whose counter lies behind the epochs of all CTAs. Of the roles that have tasks, the one
+    that takes them is ahead of the others, if one is: its tasks get no tiles from any."""
+    sets = {role: op for role in roles for op in role.walk() if isinstance(op, TasksOp)}
+    ahead = (role for role, tasks in sets.items() if not any(isinstance(op, ConsumeOp) for op in tasks.walk()))
+    taker = next(ahead, next(iter(sets)))
+    readers = sum(1 if only_moves(role) else _warps(role) for role in sets if not (role is taker and only_moves(role)))
     counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(ctas), 4))
     return TaskQueue(counter, planned(kernel, QUEUE_OFFSET), planned(kernel, QUEUE), taker, readers)
 

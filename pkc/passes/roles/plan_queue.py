@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, ModuleOp, i64
 
 from pkc.dialect.attributes import planned
 from pkc.dialect.program import CLUSTER, PER_CTA, QUEUE, KernelOp, RoleOp, TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp
 from pkc.dialect.types import SignalType
 from pkc.location import describe
@@ -30,8 +31,8 @@ class PlanQueue(KernelPass):
     With equal shares, CTA c of n takes tasks c, c + n, ... Not all SMs reach memory equally fast, and some are done
     with their share long before the others. From a queue each CTA takes the next task when it has room for it; the
     first one is that of its number. Only tasks that nothing orders can go to any CTA: those of a kernel with one phase,
-    which tells no other rank or CTA anything. Where MMAs are the limit, which are equally fast on all SMs, shares are
-    equal unless the schedule says `queue=true`.
+    which tells no other rank or CTA anything. A single task needs no queue. Where MMAs are the limit, which are equally
+    fast on all SMs, shares are equal unless the schedule says `queue=true`.
 
     Before:
 
@@ -53,7 +54,7 @@ class PlanQueue(KernelPass):
         if said == BoolAttr.from_bool(False):
             return
         ordered = _order(kernel)
-        if said is None and (ordered or any(isinstance(op, AnyMmaOp) for op in kernel.walk())):
+        if said is None and (ordered or _is_single(kernel) or any(isinstance(op, AnyMmaOp) for op in kernel.walk())):
             return
         obstacle = ordered or _obstacle(kernel)
         if not obstacle:
@@ -97,6 +98,8 @@ def _obstacle(kernel: KernelOp) -> str:
     target = target_of(kernel)
     if target.instruction(TAKE) is None:
         return f"{target.name} has no instruction that takes a number"
+    if _is_single(kernel):
+        return "there is a single task"
     if reason := _shared(kernel):
         return reason
     has_room = shared_memory(kernel) + queue_bytes(PLACES, target) <= target.stage_memory
@@ -107,7 +110,10 @@ def _shared(kernel: KernelOp) -> str:
     """Why roles or CTAs would not go through the same tasks."""
     if CLUSTER in kernel.attributes:
         return "clusters of CTAs take them"
-    return "" if all(map(_has_one_set, kernel.roles)) else "the kernel has several sets of them"
+    with_tasks = [role for role in kernel.roles if _tasks(role)]
+    if not with_tasks:
+        return "there are none"
+    return "" if all(map(_has_one_set, with_tasks)) else "the kernel has several sets of them"
 
 
 def cannot_have_queue(kernel: KernelOp) -> str:
@@ -115,7 +121,17 @@ def cannot_have_queue(kernel: KernelOp) -> str:
     return _order(kernel) or _shared(kernel)
 
 
+def _tasks(role: RoleOp) -> list[TasksOp]:
+    """The sets of tasks of a role; none if it only loads what stays for all of them."""
+    return [op for op in role.walk() if isinstance(op, TasksOp)]
+
+
+def _is_single(kernel: KernelOp) -> bool:
+    """Whether a kernel has a single task."""
+    return all(constant_of(count) == 1 for role in kernel.roles for tasks in _tasks(role) for count in tasks.counts)
+
+
 def _has_one_set(role: RoleOp) -> bool:
     """Whether the tasks of a role are those of one set, in which no others are."""
-    tasks = [op for op in role.walk() if isinstance(op, TasksOp)]
+    tasks = _tasks(role)
     return len(tasks) == 1 and PER_CTA in tasks[0].attributes and tasks[0].parent_op() is role

@@ -11,7 +11,7 @@ from pkc.dialect.access import AccumulateOp, AtomicAddOp, StoreOp, places_of
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.by_table import ScatterAccumulateOp, ScatterAddOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, CtasOp, DimOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, WaitOp
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
@@ -89,11 +89,14 @@ def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: Bloc
         counts.append(append(role_body, count, op.location).result)
     body = Block(arg_types=[IndexType()] * len(kinds))
     indices: list[SSAValue] = []
+    numbers = _numbers(kinds, split)
     for place, kind in enumerate(kinds):
         owner = rank.results[0] if place == split else None
         block = BlockOp(body.args[place], kind, shard=owner, sharded=sharded and place == split)
-        indices.append(append(body, block, op.location).result)
-    zeros = TileType([kind.extent for kind in kinds], tile_type(op.tile).element_type)
+        index = append(body, block, op.location).result
+        indices.append(append(body, BlockPositionOp(index), op.location).result if place in numbers else index)
+    shape = [kind.extent for place, kind in enumerate(kinds) if place not in numbers]
+    zeros = TileType(shape, tile_type(op.tile).element_type)
     tile = append(body, FullOp(0, zeros), op.location)
     append(body, StoreOp(tile.result, op.array, indices), op.location)
     append(role_body, TasksOp(counts, Region(body)), op.location)
@@ -111,6 +114,13 @@ def _blocks(op: AccumulateOp | ScatterAccumulateOp) -> list[BlockType]:
             shape.remove(extent)
         found.append(BlockType(dim, extent))
     return found
+
+
+def _numbers(kinds: Sequence[BlockType], split: int) -> Sequence[int]:
+    """The places at which blocks of one element are numbers, so that no more than two axes are left; that by which
+    ranks share the array comes last."""
+    single = sorted((place for place, kind in enumerate(kinds) if kind.extent == 1), key=lambda place: place == split)
+    return single[: max(0, len(kinds) - 2)]
 
 
 def _split(op: AccumulateOp | ScatterAccumulateOp) -> int:

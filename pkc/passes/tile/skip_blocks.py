@@ -13,7 +13,7 @@ from pkc.dialect.coordinates import BlockOp, BlockPositionOp, FirstVisitedOp, Vi
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
-from pkc.passes.analysis.dependence import first_iteration, sources
+from pkc.passes.analysis.dependence import first_iteration, goes_over_blocks, sources
 from pkc.passes.analysis.intervals import Formula, Linear, condition_of, formula_ops
 from pkc.passes.analysis.unchanged import is_unchanged
 from pkc.passes.build import before, constant, defined_in, is_constant
@@ -76,6 +76,8 @@ def _narrow(loop: scf.ForOp) -> None:
             break
         else:
             formulas = condition.never, condition.always
+            if not goes_over_blocks(loop):
+                continue
             if any(_varies(loop, formula) for formula in formulas):
                 reason = "it is not sure that they change nothing"
             elif any(_goes_astray(loop, formula) for formula in formulas):

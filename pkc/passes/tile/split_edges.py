@@ -16,6 +16,7 @@ from pkc.dialect.elementwise import AndOp, NotOp, OrOp, SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, MmaOp, SplatOp, TransposeOp, tile_type
+from pkc.passes.analysis.dependence import goes_over_blocks
 from pkc.passes.analysis.intervals import Condition, condition_of, formula_ops
 from pkc.passes.build import append, append_copy, before
 from pkc.passes.dce import drop_dead
@@ -220,9 +221,10 @@ def _only_reduction(mask: Operation) -> RowReduction | FoldOp | None:
 def _no_gain(mask: Operation, tile: SSAValue) -> str | None:
     """Why a branch would not pay."""
     loop = mask.parent_op()
-    if not isinstance(loop, scf.ForOp):
+    with_mma = isinstance(loop, scf.ForOp) and any(isinstance(op, MmaOp) for op in loop.body.block.ops)
+    if not isinstance(loop, scf.ForOp) or not (with_mma or goes_over_blocks(loop)):
         return "the mask is not in a loop over blocks"
-    if not any(isinstance(op, MmaOp) for op in loop.body.block.ops):
+    if not with_mma:
         inside = any(isinstance(op, MmaOp) for op in loop.walk())
         there = "the MMAs of its loop are in another loop inside of it, beside which it takes little"
         return there if inside else "no MMA is in its loop, whose limit is memory"

@@ -30,6 +30,8 @@ def row_of(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
 
 def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
     emit, op = role.emit, table.owner
+    if not tile_type(table).rank:  # no table itself: the role has it as any other tile
+        return fragments.element(role, fragments.as_elements(role, table), emit.const(0))
     found = role.tiles.get(table)
     if isinstance(found, Staged) and len(at) < 3:
         row, column = at if len(at) == 2 else (emit.const(0), at[0])
