@@ -498,6 +498,26 @@ kernel rs_gelu_after(A: bf16[M, K], B: bf16[K, N],
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
         C[m, n] = S[m, n] * sigmoid(1.702 * S[m, n])
 """,
+    "rs_scaled_after": """\
+kernel rs_scaled_after(A: bf16[M, K], B: bf16[K, N], s: f32,
+                S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        C[m, n] = S[m, n] * s
+""",
+    "rs_scalars_after": """\
+kernel rs_scalars_after(X: f32[M, N], w: f32[8], s: f32, count: i32,
+                S: f32[M, N].shard(0).scratch(), Y: f32[M, N].shard(0)):
+    mean = s / cast(ranks, f32) + w[7]
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        S[m, n] += X[m, n]
+    for m, n in tasks(blocks(M, 64, of=rank), blocks(N, 128)):
+        Y[m, n] = where(positions(m) < count, S[m, n] * w[rank] + w[0], S[m, n] * mean)
+""",
     "rs_f32_after": """\
 kernel rs_f32_after(A: bf16[M, K], B: bf16[K, N], R: f32[M, N].shard(0),
                 S: f32[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
