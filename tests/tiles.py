@@ -666,6 +666,17 @@ kernel quantize_rows(X: bf16[M, 1024], Y: e4m3[M, 1024], S: f32[M]):
         S[m] = s
         Y[m, :] = X[m, :] / s
 """,
+    "peeled_pieces": """\
+kernel peeled_pieces(X: bf16[M, 1000], Y: f32[M, 1000], V: f32[M, 3]):
+    schedule(row=256)
+    for m in tasks(M):
+        x = cast(X[m, :], f32)
+        t = rowmax(x)
+        for k in range(3):
+            V[m, k] = t
+            t = rowmax(where(x < t, x, -inf))
+        Y[m, :] = where(x >= t, x, 0.0)
+""",
     "ew_chain": """\
 kernel ew_chain(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

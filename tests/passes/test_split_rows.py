@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -98,12 +99,28 @@ def test_rows_too_long_for_a_cta_lie_in_several_if_they_are_needed_again() -> No
     assert "cluster = 8 : i64, spread = 151936 : i64" in str(found.module)
 
 
+PEELED = "t = rowmax(where(x < t, x, -inf))"
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("W[:, m] = X[m, :].T", "`pk.transpose` needs them whole"),
         ("V[m, :] = X[m, :]\n        Y[m, :] = V[m, :] * rowsum(V[m, :])", "is read again"),
         ("Y[m, :] = rowsum(P[0, :, :]) + X[m, :]", "another axis of a tile is as long"),
+        (
+            "x = X[m, :]\n        for k in range(3):\n            W[:, m] = (x * 2.0).T",
+            "a loop or branch needs them, and cannot",
+        ),
+        (
+            f"x = V[m, :]\n        t = rowmax(x)\n        for k in range(2):\n            {PEELED}\n"
+            "        V[m, :] = x - t",
+            "a loop or branch",
+        ),
+        (
+            "x = X[m, :]\n        for k in range(3):\n            x = x * rowsum(x)\n        Y[m, :] = x",
+            "needs them whole",
+        ),
         ("s = rowsum(X[m, :])\n        S[m] += s\n        Y[m, :] = X[m, :] * s", "something else is written"),
     ],
 )
@@ -114,3 +131,85 @@ def test_rows_that_stay_whole_leave_a_remark(line: str, reason: str) -> None:
     found = compile_program(parse_text(Source("k.pk", text)), schedule={"row": "16"})
     assert any(reason in remark.reason for remark in found.remarks), found.remarks
     assert "<100 by 16>" not in str(found.module)
+
+
+AGAIN_HEAD = "kernel rows(X: {t}[M, 100], Y: f32[M, 100], Z: f32[M], V: f32[M, 3]):\n    for m in tasks({of}):\n"
+AGAIN = {
+    "of a loop": """\
+        x = cast(X[m, :], f32)
+        t = rowmax(x)
+        for k in range(3):
+            t = rowmax(where(x < t, x, -inf))
+            V[m, k] = t
+        Z[m] = t
+        Y[m, :] = where(x >= t, x, 0.0)
+""",
+    "of what a reduction is in": """\
+        x = cast(X[m, :], f32)
+        y = x - rowmin(x)
+        t = rowmax(y)
+        for k in range(3):
+            t = rowmax(where(y < t, y, -inf))
+            V[m, k] = t
+        Z[m] = t
+        Y[m, :] = y * t
+""",
+    "of loops in loops": """\
+        x = cast(X[m, :], f32)
+        t = rowmax(x)
+        for k in range(3):
+            for j in range(k + 1):
+                t = rowmax(where(x < t, x, -inf))
+            V[m, k] = t
+        Z[m] = t
+        Y[m, :] = x - t
+""",
+}
+
+
+def peeled(x: np.ndarray[Any, Any], times: int) -> np.ndarray[Any, Any]:
+    """The largest element of each row that is less than `times` others, of which none are equal."""
+    return np.sort(np.unique(x))[::-1][times] if x.ndim == 1 else np.array([peeled(row, times) for row in x])
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+@pytest.mark.parametrize("of", ["blocks(M, 4)", "M"])
+@pytest.mark.parametrize("name", AGAIN)
+@pytest.mark.parametrize("row", [25, 48])
+def test_loops_load_rows_again(name: str, of: str, element: str, row: int) -> None:
+    text = AGAIN_HEAD.format(t=element, of=of) + AGAIN[name]
+    found = compile_program(parse_text(Source("rows.pk", text)), schedule={"row": str(row)})
+    assert f"<100 by {row}>" in str(found.module) and not found.remarks
+    given = np.random.default_rng(4).normal(size=(1, 7, 100)).astype(ml_dtypes.bfloat16 if element == "bf16" else "f4")
+    result = simulate(found.module, ranks=1, dims={"M": 7}, inputs={"X": given})
+    x = given[0].astype(np.float64)
+    if name == "of what a reduction is in":
+        x = (x - x.min(axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
+    values = np.array([peeled(x, times) for times in ((1, 3, 6) if name == "of loops in loops" else (1, 2, 3))]).T
+    last = values[:, 2:]
+    exact = {"of a loop": np.where(x >= last, x, 0), "of loops in loops": x - last}.get(name, x * last)
+    for array, what in (("V", values), ("Z", last[:, 0]), ("Y", exact)):
+        np.testing.assert_allclose(result[array][0], what, rtol=1e-6, atol=1e-6)
+
+
+def test_branches_load_rows_again() -> None:
+    text = """\
+kernel rows(X: f32[M, 100], Y: f32[M, 100], Z: f32[M]):
+    for m in tasks(M):
+        x = X[m, :] * 0.5
+        s = rowsum(x)
+        if m % 3 == 1:
+            Y[m, :] = x * s
+        else:
+            Y[m, :] = x
+        Z[m] = s
+"""
+    found = compile_program(parse_text(Source("rows.pk", text)), schedule={"row": "48"})
+    assert "<100 by 48>" in str(found.module) and "x100x" not in str(found.module) and not found.remarks
+    given = np.random.default_rng(5).normal(size=(1, 7, 100)).astype(np.float32)
+    result = simulate(found.module, ranks=1, dims={"M": 7}, inputs={"X": given})
+    x = given[0].astype(np.float64) / 2
+    total = x.sum(axis=1)
+    exact = np.where((np.arange(7) % 3 == 1)[:, None], x * total[:, None], x)
+    np.testing.assert_allclose(result["Z"][0], total, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result["Y"][0], exact, rtol=1e-4, atol=1e-5)
