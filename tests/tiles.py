@@ -677,6 +677,14 @@ kernel peeled_pieces(X: bf16[M, 1000], Y: f32[M, 1000], V: f32[M, 3]):
             t = rowmax(where(x < t, x, -inf))
         Y[m, :] = where(x >= t, x, 0.0)
 """,
+    "cumsum_pieces": """\
+kernel cumsum_pieces(X: f32[M, 1000], Y: f32[M, 1000], Z: f32[M]):
+    schedule(row=256)
+    for m in tasks(blocks(M, 4)):
+        c = cumsum(X[m, :] * X[m, :])
+        Z[m] = rowsum(c)
+        Y[m, :] = c / (rowmax(c) + 1.0)
+""",
     "ew_chain": """\
 kernel ew_chain(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

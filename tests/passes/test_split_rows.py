@@ -24,8 +24,21 @@ PROGRAMS = {
     "        Y[m, :] = c * s * w[:]\n        Z[m] = s\n",
     "of the positions": "        Y[m, :] = X[m, :] * w[:] + full(f32, 1.0, 100)\n"
     "        Z[m] = rowsum(X[m, :] * w[:]) - rowmin(X[m, :])\n",
+    "sums so far": "        c = cumsum(abs(X[m, :]))\n        Y[m, :] = c * w[:]\n        Z[m] = rowmax(c)\n",
+    "sums so far of shares": "        s = rowsum(exp(X[m, :] - rowmax(X[m, :])))\n"
+    "        c = cumsum(exp(X[m, :] - rowmax(X[m, :])) / s)\n        Z[m] = s\n"
+    "        Y[m, :] = cumsum(c) / rowsum(c)\n",
 }
-LOOPS = {"softmax": 2, "log of a sum": 1, "layernorm": 3, "of the positions": 1}
+LOOPS = {
+    "softmax": 2,
+    "log of a sum": 1,
+    "layernorm": 3,
+    "of the positions": 1,
+    "sums so far": 1,
+    "sums so far of shares": 3,
+}
+ONCE = ("softmax", "log of a sum", "sums so far of shares")
+"""Those in which a sum goes on beside the maximum."""
 
 
 def compiled(name: str, head: str, **schedule: str) -> Any:
@@ -68,8 +81,7 @@ def test_reductions_of_long_pieces_are_kept_by_parts(name: str, head: str) -> No
         whole, pieces = run(name, head, x), run(name, head, x, row="256")
     for array in ("Y", "Z"):
         np.testing.assert_allclose(pieces[array], whole[array], rtol=2e-5, atol=2e-6)
-    loops = LOOPS[name] if name in ("softmax", "log of a sum") else 0
-    assert str(compiled(name, head, row="256").module).count("pk.repeat") == min(loops, 1)
+    assert str(compiled(name, head, row="256").module).count("pk.repeat") == (name in ONCE)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -213,3 +225,39 @@ kernel rows(X: f32[M, 100], Y: f32[M, 100], Z: f32[M]):
     exact = np.where((np.arange(7) % 3 == 1)[:, None], x * total[:, None], x)
     np.testing.assert_allclose(result["Z"][0], total, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(result["Y"][0], exact, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("of", ["blocks(M, 4)", "M"])
+@pytest.mark.parametrize("element", ["f32", "i32"])
+@pytest.mark.parametrize("row", [25, 48])
+def test_sums_so_far_go_on(row: int, element: str, of: str) -> None:
+    """Through pieces, from the first to the last in every loop, and in loops of the program; i32 wraps."""
+    text = f"""\
+kernel rows(X: {element}[M, 100], Y: {element}[M, 100], V: {element}[M, 3]):
+    for m in tasks({of}):
+        c = cumsum(X[m, :])
+        t = rowmax(c)
+        Y[m, :] = c - t
+        for k in range(3):
+            V[m, k] = rowmin(cumsum(c - t))
+"""
+    found = compile_program(parse_text(Source("rows.pk", text)), schedule={"row": str(row)})
+    assert f"<100 by {row}>" in str(found.module) and not found.remarks
+    drawn = np.random.default_rng(6)
+    given = drawn.integers(-(2**31), 2**31, (1, 7, 100)) if element == "i32" else drawn.normal(size=(1, 7, 100))
+    given = given.astype(element.replace("f32", "float32").replace("i32", "int32"))
+    result = simulate(found.module, ranks=1, dims={"M": 7}, inputs={"X": given})
+    wide = np.int32 if element == "i32" else np.float64
+    c = np.cumsum(given[0].astype(wide), axis=1, dtype=wide)
+    y = c - c.max(axis=1, keepdims=True)
+    v = np.cumsum(y, axis=1, dtype=wide).min(axis=1)
+    for array, exact in (("Y", y), ("V", np.stack([v] * 3, axis=1))):
+        np.testing.assert_allclose(result[array][0], exact, rtol=0 if element == "i32" else 1e-4, atol=1e-4)
+
+
+def test_rows_that_are_added_up_are_divided_where_they_do_not_fit() -> None:
+    text = "kernel k(P: f32[M, 128256], Y: f32[M, 128256]):\n    for m in tasks(M):\n"
+    text += "        Y[m, :] = where(cumsum(P[m, :]) < 0.9, P[m, :], 0.0)\n"
+    found = compile_program(parse_text(Source("k.pk", text)), level="roles")
+    (remark,) = (remark for remark in found.remarks if remark.step == "fit")
+    assert "row=8192" in remark.reason

@@ -18,6 +18,7 @@ from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
@@ -32,7 +33,7 @@ from pkc.passes.analysis.online import Online, online
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import constant, copy_of
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.tile.row_pieces import Piece
+from pkc.passes.tile.row_pieces import Before, Piece
 from pkc.remarks import missed
 
 ROW = "row"
@@ -50,9 +51,11 @@ _BY_ELEMENT = (
     PositionsOp,
     LoadOp,
     GatherOp,
+    CumSumOp,
     *_WRITES,
 )
-"""Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up."""
+"""Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up, and
+for sums so far, which go on."""
 
 
 _FOLDS, _FEWEST, _USUAL = 1024, 256, 2
@@ -68,7 +71,8 @@ class SplitRows(KernelPass):
     exponentials of what is less than its maximum needs no loop of its own: it is multiplied whenever the maximum grows
     (Milakov, Gimelshein: Online normalizer calculation for softmax, 2018). Behind each loop comes the rest of the row,
     so that no piece has to be clipped. Every second loop goes through the pieces from the last one to the first: what
-    was loaded last is still in the L2 cache. A loop or branch of the program that uses such a row has loops of its own.
+    was loaded last is still in the L2 cache; but not where sums so far go on, to which a loop adds those of the pieces
+    before. A loop or branch of the program that uses such a row has loops of its own.
 
     Before, with `row = 1024` in the schedule:
 
@@ -222,7 +226,8 @@ class _Rows:
         """The same, but for rows from outside of the block, and for what uses its own inside of loops and branches."""
         for op in self.ops:
             kinds = [value.type for value in (*op.operands, *op.results)]
-            if op.regions or not isinstance(op, _BY_ELEMENT):
+            across = isinstance(op, CumSumOp) and self._axis(op.tile.type) != tile_type(op.tile).rank - 1
+            if op.regions or across or not isinstance(op, _BY_ELEMENT):
                 return f"`{op.name}` needs them whole"
             if any(list(kind.shape).count(self.length) > 1 for kind in kinds if isinstance(kind, TileType)):
                 return "another axis of a tile is as long"
@@ -303,9 +308,10 @@ class _Rows:
             return
         reductions = [op for op in ends if isinstance(op, RowReduction)]
         inside = self._inside(ends)
+        scans = [op for op in inside if isinstance(op, CumSumOp)]
         size, place = self.most, ends[-1]
         folds = self._folds(reductions)
-        begin = [_neutral(op, folds) for op in reductions]
+        begin = [*(_neutral(op, folds) for op in reductions), *map(_nothing, scans)]
         bounds = zero, pieces, one = constant(0), constant(self.length // size), constant(1)
         body = Block(arg_types=[IndexType(), *(op.result.type for op in begin)])
         loop = scf.ForOp(zero.result, pieces.result, one.result, [op.result for op in begin], body)
@@ -313,21 +319,21 @@ class _Rows:
             op.location = place.location
             self._insert(op, behind)
         index, turn = body.args[0], list[Operation]()
-        if number % 2:
+        if number % 2 and not scans:
             last = constant(self.length // size - 1)
             turn = [last, arith.SubiOp(last.result, index)]
             index = turn[-1].results[0]
         block = BlockOp(index, BlockType(self.length, size))
-        before = dict(zip(reductions, body.args[1:], strict=True))
+        before: Before = dict(zip((*reductions, *scans), body.args[1:], strict=True))
         piece = Piece(self.length, self.online_in, block, inside, before, folds)
         made = (*turn, *piece.ops())
-        end = scf.YieldOp(*(piece.results[op] for op in reductions))
+        end = scf.YieldOp(*(piece.results[op] for op in (*reductions, *scans)))
         end.location = place.location
         for op in turn:
             op.location = place.location
         for op in (*made, end):
             body.add_op(op)
-        sums: dict[RowReduction, SSAValue] = dict(zip(reductions, loop.results, strict=True))
+        sums: Before = dict(zip((*reductions, *scans), loop.results, strict=True))
         rest = self.length % size
         if rest or folds:
             first = constant(self.length - rest)
@@ -367,6 +373,11 @@ class _Rows:
                     found.add(made)
                     todo.append(made)
         return [op for op in self.ops if op in found]
+
+
+def _nothing(op: CumSumOp) -> FullOp:
+    kind = tile_type(op.result)
+    return FullOp(0, TileType(kind.shape[:-1], kind.element_type))
 
 
 def _neutral(op: RowReduction, folds: int) -> FullOp:
