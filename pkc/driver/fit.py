@@ -126,7 +126,8 @@ def _clusters(longest: int, target: Target) -> Iterator[int]:
 
 def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, str]]:
     """Tiles for a kernel at the tile level, the largest first, the squarest of these first: each block has a half, a
-    quarter, ... of its positions; then long rows of whole dimensions in clusters of CTAs, then these in pieces.
+    quarter, ... of its positions; then long rows of whole dimensions in clusters of CTAs, then these in pieces; rows of
+    blocks first in pieces.
 
     No tiles if the result could depend on the size of all blocks. A dimension of which blocks are reduced, or that MMAs
     sum over, or where the beginnings or the number of blocks matter, keeps its blocks; the former two not with
@@ -144,14 +145,17 @@ def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, 
     found.sort(key=lambda chosen: (-prod(chosen), sum(log2(size) ** 2 for size in chosen)))
     for chosen in found[:_TRIED]:
         yield _settings(dims, chosen)
-    target = target_of(kernel)
+    target, fewest_of_each = target_of(kernel), [sizes[-1] for sizes in choices]
     pieces = target.tiles.pieces
     longest = max(lengths(kernel.walk(), pieces[-1]), default=0)
     if not dims and _is_needed_again(kernel, longest):
         yield from ({CLUSTER: str(count)} for count in _clusters(longest, target))
     for row in (size for size in pieces if size < longest):
         fitting = (chosen for chosen in ([*dims.values()], *found) if prod(chosen) * row <= pieces[0])
-        yield {**_settings(dims, next(fitting, [*(sizes[-1] for sizes in choices)])), ROW: str(row)}
+        yield {**_settings(dims, next(fitting, fewest_of_each)), ROW: str(row)}
+    if dims and _is_needed_again(kernel, longest):
+        several = _clusters(longest * prod(fewest_of_each), target)
+        yield from ({**_settings(dims, fewest_of_each), CLUSTER: str(count)} for count in several)
 
 
 def _settings(dims: Mapping[str, int], chosen: Iterable[int]) -> dict[str, str]:

@@ -114,6 +114,16 @@ def test_rows_too_long_for_a_cta_lie_in_several_if_they_are_needed_again() -> No
 PEELED = "t = rowmax(where(x < t, x, -inf))"
 
 
+def test_rows_of_blocks_lie_in_several_ctas_if_pieces_do_not_help() -> None:
+    """A loop carries what is left of rows: of the 4 of a task 2 lie in as few CTAs as have room for them."""
+    text = "kernel k(X: f32[M, 32000], Y: f32[M, 32000]):\n    for m in tasks(blocks(M, 4)):\n        x = X[m, :]\n"
+    text += "        for k in range(3):\n            x = where(x >= rowmax(x), -inf, x)\n        Y[m, :] = x\n"
+    found = compile_program(parse_text(Source("k.pk", text)), level="roles")
+    (remark,) = (remark for remark in found.remarks if remark.step == "fit")
+    assert "tile_M=2, cluster=4:" in remark.reason
+    assert "cluster = 4 : i64, spread = 32000 : i64" in str(found.module)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
