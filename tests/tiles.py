@@ -511,6 +511,26 @@ kernel rs_gelu_after(A: bf16[M, K], B: bf16[K, N],
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
         C[m, n] = S[m, n] * sigmoid(1.702 * S[m, n])
 """,
+    "rs_scaled_after": """\
+kernel rs_scaled_after(A: bf16[M, K], B: bf16[K, N], s: f32,
+                S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        C[m, n] = S[m, n] * s
+""",
+    "rs_scalars_after": """\
+kernel rs_scalars_after(X: f32[M, N], w: f32[8], s: f32, count: i32,
+                S: f32[M, N].shard(0).scratch(), Y: f32[M, N].shard(0)):
+    mean = s / cast(ranks, f32) + w[7]
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        S[m, n] += X[m, n]
+    for m, n in tasks(blocks(M, 64, of=rank), blocks(N, 128)):
+        Y[m, n] = where(positions(m) < count, S[m, n] * w[rank] + w[0], S[m, n] * mean)
+""",
     "rs_f32_after": """\
 kernel rs_f32_after(A: bf16[M, K], B: bf16[K, N], R: f32[M, N].shard(0),
                 S: f32[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
@@ -658,6 +678,25 @@ kernel quantize_rows(X: bf16[M, 1024], Y: e4m3[M, 1024], S: f32[M]):
         s = max(rowmax(abs(X[m, :])), 0.0001) / 448.0
         S[m] = s
         Y[m, :] = X[m, :] / s
+""",
+    "peeled_pieces": """\
+kernel peeled_pieces(X: bf16[M, 1000], Y: f32[M, 1000], V: f32[M, 3]):
+    schedule(row=256)
+    for m in tasks(M):
+        x = cast(X[m, :], f32)
+        t = rowmax(x)
+        for k in range(3):
+            V[m, k] = t
+            t = rowmax(where(x < t, x, -inf))
+        Y[m, :] = where(x >= t, x, 0.0)
+""",
+    "cumsum_pieces": """\
+kernel cumsum_pieces(X: f32[M, 1000], Y: f32[M, 1000], Z: f32[M]):
+    schedule(row=256)
+    for m in tasks(blocks(M, 4)):
+        c = cumsum(X[m, :] * X[m, :])
+        Z[m] = rowsum(c)
+        Y[m, :] = c / (rowmax(c) + 1.0)
 """,
     "ew_chain": """\
 kernel ew_chain(X: bf16[M, N], Y: bf16[M, N]):

@@ -13,13 +13,13 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, written_type
 from pkc.dialect.counters import CounterOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import CLUSTER, CONSUMERS, STAGES, KernelOp, RoleOp
+from pkc.dialect.program import CLUSTER, CONSUMERS, STAGES, KernelOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import Dim
 from pkc.driver.candidates import carries_numbers, followed
-from pkc.driver.sizes import counts_blocks, reduced_alone
+from pkc.driver.sizes import axis_block, counted_dimensions, reduced_alone
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import written_axis
 from pkc.passes.analysis.budget_errors import RowsNotShared, TooManyRegisters, TooWideMma
@@ -65,9 +65,10 @@ def suited(kernel: KernelOp, error: PkcError) -> Iterator[Mapping[str, str]]:
     if rows and len(rows) == len(error.diagnostics):
         yield from ({CONSUMERS: str(number)} for number in dict.fromkeys((*rows, 1)) if number in _CONSUMERS)
     wanted = _wanted(error)
-    fixed = reduced_alone(kernel) | set(followed(kernel))
-    counted = any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk())
-    if wanted and not counted and not carries_numbers(kernel) and fixed.isdisjoint(wanted):
+    counted = counted_dimensions(kernel)
+    if not wanted or counted is None or carries_numbers(kernel):
+        return
+    if (counted | reduced_alone(kernel) | set(followed(kernel))).isdisjoint(wanted):
         yield {f"{TILE}{dim}": str(size) for dim, size in wanted.items()}
 
 
@@ -125,17 +126,18 @@ def _clusters(longest: int, target: Target) -> Iterator[int]:
 
 def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, str]]:
     """Tiles for a kernel at the tile level, the largest first, the squarest of these first: each block has a half, a
-    quarter, ... of its positions; then long rows of whole dimensions in clusters of CTAs, then these in pieces.
+    quarter, ... of its positions; then long rows of whole dimensions in clusters of CTAs, then these in pieces; rows of
+    blocks first in pieces.
 
     No tiles if the result could depend on the size of all blocks. A dimension of which blocks are reduced, or that MMAs
-    sum over, or where the beginnings of blocks matter, keeps its blocks; the former two not with `summed`. What an
-    author wrote as roles has other tiles only with `summed`, which proposes them.
+    sum over, or where the beginnings or the number of blocks matter, keeps its blocks; the former two not with
+    `summed`. What an author wrote as roles has other tiles only with `summed`, which proposes them.
     """
-    counted = any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk())
-    if carries_numbers(kernel) or (counted and not (summed and _awaits_blocks(kernel))):
+    counted = counted_dimensions(kernel)
+    if carries_numbers(kernel) or (counted is None and not (summed and _awaits_blocks(kernel))):
         return
     sizes = _sizes(kernel)
-    fewest, kept = _multiplied(kernel), set(followed(kernel))
+    fewest, kept = _multiplied(kernel), {*followed(kernel), *(counted or ())}
     kept |= set[Dim]() if summed else _summed(kernel, sizes)
     dims = {dim: size for dim, size in sizes.items() if dim not in kept}
     choices = [list(_halves(size, fewest.get(dim, _LEAST))) for dim, size in dims.items()]
@@ -143,14 +145,17 @@ def smaller(kernel: KernelOp, *, summed: bool = False) -> Iterator[Mapping[str, 
     found.sort(key=lambda chosen: (-prod(chosen), sum(log2(size) ** 2 for size in chosen)))
     for chosen in found[:_TRIED]:
         yield _settings(dims, chosen)
-    target = target_of(kernel)
+    target, fewest_of_each = target_of(kernel), [sizes[-1] for sizes in choices]
     pieces = target.tiles.pieces
     longest = max(lengths(kernel.walk(), pieces[-1]), default=0)
     if not dims and _is_needed_again(kernel, longest):
         yield from ({CLUSTER: str(count)} for count in _clusters(longest, target))
     for row in (size for size in pieces if size < longest):
         fitting = (chosen for chosen in ([*dims.values()], *found) if prod(chosen) * row <= pieces[0])
-        yield {**_settings(dims, next(fitting, [*(sizes[-1] for sizes in choices)])), ROW: str(row)}
+        yield {**_settings(dims, next(fitting, fewest_of_each)), ROW: str(row)}
+    if dims and _is_needed_again(kernel, longest):
+        several = _clusters(longest * prod(fewest_of_each), target)
+        yield from ({**_settings(dims, fewest_of_each), CLUSTER: str(count)} for count in several)
 
 
 def _settings(dims: Mapping[str, int], chosen: Iterable[int]) -> dict[str, str]:
@@ -181,8 +186,8 @@ def _summed(kernel: KernelOp, sizes: Mapping[str, int]) -> set[str]:
     for op in kernel.walk():
         if isinstance(op, RowReduction | CumSumOp):
             axis, kind = tile_type(op.tile).rank - 1, tile_type(op.tile)
-            dim = _dim(op.tile, axis)
-            found |= {dim} if dim is not None else {name for name, size in sizes.items() if size == kind.shape[axis]}
+            block, length = axis_block(op.tile, axis), kind.shape[axis]
+            found |= {name for name, size in sizes.items() if (size == length if block is None else name == block.of)}
         if isinstance(op, AnyMmaOp):
             found |= {dim for dim in (_dim(op.a, 1), _dim(op.b, 0)) if dim is not None}
     return found

@@ -18,7 +18,7 @@ from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.scans import CumSumOp
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import written_axis
@@ -41,13 +41,14 @@ def settings(sizes: Mapping[Dim, int]) -> dict[str, str]:
 def other_sizes(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     """Each combination of sizes for the dimensions of run-time length whose blocks may have others; the largest tile is
     one that accumulators can have."""
-    if any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
+    counted = counted_dimensions(kernel)
+    if counted is None:
         return []
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
     if any(map(is_dependent, mmas)):
         return []
     dims = dict(_of_matmuls(mmas) if mmas else _of_accesses(kernel))
-    for fixed in reduced_alone(kernel):
+    for fixed in reduced_alone(kernel) | counted:
         dims.pop(fixed, None)
     written = {kind.of: kind.extent for kind in _kinds(kernel) if kind.of in dims}
     each = {tuple(sizes.items()): sizes for sizes in _combined(dims, bool(mmas), target) if sizes and sizes != written}
@@ -68,6 +69,14 @@ def counts_blocks(op: Operation) -> bool:
     return not all(isinstance(user, TasksOp | scf.ForOp | VisitedOp | FirstVisitedOp | MaxSIOp) for user in users)
 
 
+def counted_dimensions(kernel: KernelOp) -> set[Dim] | None:
+    """The dimensions whose number of blocks is part of what a kernel computes; None where it counts signals, or has
+    roles, which may count on any."""
+    if any(isinstance(op, RoleOp | CounterOp) for op in kernel.walk()):
+        return None
+    return {op.block.of for op in kernel.walk() if isinstance(op, BlockCountOp) and counts_blocks(op)}
+
+
 def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iterator[dict[Dim, int]]:
     tiles = target.tiles
     # Without MMAs a tile of one axis may be as long as another has elements.
@@ -83,7 +92,7 @@ def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iter
 
 def _of_matmuls(mmas: list[MmaOp]) -> Iterator[tuple[Dim, _Is]]:
     """The dimensions of all matmuls. A dimension that one matmul sums over may be the columns of another."""
-    blocks = [(_block(op.a, 1), _block(op.result, 1), _block(op.result, 0)) for op in mmas]
+    blocks = [(axis_block(op.a, 1), axis_block(op.result, 1), axis_block(op.result, 0)) for op in mmas]
     for kind, each in zip((_Is.INNER, _Is.COLUMNS, _Is.ROWS), zip(*blocks, strict=True), strict=True):
         yield from ((block.of, kind) for block in each if block is not None and isinstance(block.of, str))
 
@@ -98,17 +107,19 @@ def _of_accesses(kernel: KernelOp) -> Iterator[tuple[Dim, _Is]]:
                     yield block.of, kind
 
 
-def _block(tile: SSAValue, axis: int) -> BlockType | None:
+def axis_block(tile: SSAValue, axis: int) -> BlockType | None:
     """What an axis goes through, loops seen through; None if that is not known."""
     found = written_axis(tile, axis)
     if found is not None:
         return found
     if not isinstance(tile, OpResult):
         return None
+    if isinstance(tile.op, TransposeOp):
+        return axis_block(tile.op.tile, 1 - axis)
     if isinstance(tile.op, scf.ForOp):
         last = tile.op.body.block.last_op
-        return _block(last.operands[tile.index], axis) if isinstance(last, scf.YieldOp) else None
-    alike = (_block(value, axis) for value in tile.op.operands if value.type == tile.type)
+        return axis_block(last.operands[tile.index], axis) if isinstance(last, scf.YieldOp) else None
+    alike = (axis_block(value, axis) for value in tile.op.operands if value.type == tile.type)
     return next((block for block in alike if block is not None), None)
 
 
@@ -119,7 +130,7 @@ def reduced_alone(kernel: KernelOp) -> set[Dim]:
         if isinstance(op, CumSumOp) or (isinstance(op, RowReduction | MmaOp) and not goes_on(op)):
             operand = op.operands[0]
             axis = tile_type(operand).rank - 1
-            block = _block(operand, axis)
+            block = axis_block(operand, axis)
             length = tile_type(operand).shape[axis]
             found |= {block.of} if block is not None else {kind.of for kind in _kinds(kernel) if kind.extent == length}
     return found

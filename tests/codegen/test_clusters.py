@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pkc.codegen.build import build_kernel, machine_level
 from pkc.driver.compiler import Compiled, compile_program
@@ -75,6 +76,29 @@ def test_every_cta_has_what_the_whole_row_reduces_to() -> None:
     total = c.sum(axis=1)
     np.testing.assert_array_equal(memory.arrays["Z"][0], total)
     np.testing.assert_array_equal(memory.arrays["Y"][0], c * given["w"] + total[:, None])
+
+
+@pytest.mark.parametrize("tasks", ["tasks(M)", "tasks(blocks(M, 4))"])
+def test_loops_carry_parts_of_rows(tasks: str) -> None:
+    """Each CTA has its part of what a loop leaves of a row, which is reduced over all of them in each iteration."""
+    length, cluster = 2 * 1096, 2
+    text = (
+        f"kernel k(X: f32[M, {length}], Y: f32[M, {length}], Z: f32[M]):\n"
+        f"    for m in {tasks}:\n"
+        "        x = X[m, :]\n"
+        "        rest = x; t = rowmax(x)\n"
+        "        for k in range(3):\n"
+        "            t = rowmax(rest)\n"
+        "            rest = where(rest >= t, -9999.0, rest)\n"
+        "        Z[m] = t\n"
+        "        Y[m, :] = where(x >= t, x, 0.0) + rest\n"
+    )
+    roles = compiled(text, cluster)
+    x = np.array([np.random.default_rng(3 + row).permutation(length) for row in range(ROWS)]) - 1000
+    memory = run(roles, cluster, {"X": x}, ROWS)
+    top = length - 1000
+    np.testing.assert_array_equal(memory.arrays["Z"][0], [top - 3] * ROWS)
+    np.testing.assert_array_equal(memory.arrays["Y"][0], np.where(x >= top - 3, x - 9999, x))
 
 
 def test_words_of_other_warps_lie_behind_those_of_other_ctas() -> None:

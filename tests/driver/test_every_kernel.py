@@ -188,12 +188,34 @@ def test_blocks_that_are_reduced_by_themselves_keep_their_size() -> None:
     assert tried(each, pair) == {"tile_M", "consumers"}
     assert tried(PAIR + "        Y[m, n] = cumsum(X[m, n])\n", pair) == {"tile_M"}
     assert tried(ORDINARY["row sums"], pair) == {"tile_M", "tile_N"}
-    assert tried(ORDINARY["row sums"].replace("Z[m] = s", "Z[m] = s / cast(len(blocks(N, 64)), f32)"), pair) == set()
+    assert tried(ORDINARY["row sums"].replace("Z[m] = s", "Z[m] = s / cast(len(blocks(N, 64)), f32)"), pair) == {
+        "tile_M"
+    }
     so_far = ORDINARY["row sums"].replace("        Z[m] = s\n", "            Y[m, n] = X[m, n] - s\n")
     assert tried(so_far, pair) == {"tile_M"}
     top = GEMM + MATMUL.format(a="A[m, k]") + "        C[m, n] = acc - rowmax(acc)\n"
     assert tried(top, dims) == {"tile_M", "tile_K", "consumers"}
     assert tried(ORDINARY["matmul with an epilogue"], dims) == {"tile_M", "tile_N", "tile_K", "consumers"}
+
+
+COLUMNS = """\
+kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N], s: f32[N].replicate(), q: f32[N].replicate()):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc
+        s[n] += rowsum(acc.T)
+        q[n] += rowsum((acc * acc).T)
+"""
+
+
+def test_tiles_that_do_not_fit_beside_shares_of_sums_are_smaller() -> None:
+    """Shares are counted by rows, whose blocks stay; those of columns and of the sum of products need not."""
+    assert tried(COLUMNS, {"M": 4096, "N": 4096, "K": 1024}) == {"tile_N", "tile_K", "consumers"}
+    found = compile_program(parse_text(Source("k.pk", COLUMNS)), level="roles")
+    (remark,) = (remark for remark in found.remarks if remark.step == "fit")
+    assert "but tile_N=64:" in remark.reason
 
 
 UNEVEN = ({"M": 100, "N": 72, "K": 136}, {"M": 37, "N": 100, "K": 200})

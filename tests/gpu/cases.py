@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from tests.gpu.programs import (
     EPILOGUE,
     FROM_MEMORY,
     LONG_ROWS,
+    LOOPED_ROWS,
     NESTED,
     ROW_SUMS,
     with_collective,
@@ -263,10 +264,23 @@ def _long_rows() -> Iterator[Case]:
         (4096, {"cluster": "2"}),
     ):
         for name, body in LONG_ROWS.items():
-            text = f"kernel {name}(X: bf16[M, {length}], w: bf16[{length}], Y: bf16[M, {length}], Z: f32[M]):\n"
-            for head in ("tasks(M)", "tasks(blocks(M, 4))"):
-                whole = f"{text}    for m in {head}:\n{body.replace('LENGTH', str(length))}"
-                yield Case(f"rows of {length}: {name}, {head}", whole, sizes, given, alone=True)
+            yield from _of_rows(length, name, body, sizes, given)
+    for name, length, given in (
+        ("loaded again", 151936, {}),
+        ("loaded again", 1000, {"row": "256"}),
+        ("carried", 4096, {"cluster": "2"}),
+        ("carried", 24000, {"cluster": "8"}),
+    ):
+        yield from _of_rows(length, name, LOOPED_ROWS[name], sizes, given)
+
+
+def _of_rows(length: int, name: str, body: str, sizes: Sizes, given: Mapping[str, str]) -> Iterator[Case]:
+    head = (
+        f"kernel {name.replace(' ', '_')}(X: bf16[M, {length}], w: bf16[{length}], Y: bf16[M, {length}], Z: f32[M]):\n"
+    )
+    for tasks in ("tasks(M)", "tasks(blocks(M, 4))"):
+        whole = f"{head}    for m in {tasks}:\n{body.replace('LENGTH', str(length))}"
+        yield Case(f"rows of {length}: {name}, {tasks}", whole, sizes, given, alone=True)
 
 
 def _written() -> Iterator[Case]:

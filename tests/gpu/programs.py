@@ -130,6 +130,26 @@ LONG_ROWS = {
         Z[m] = log(rowsum(exp(x - rowmax(x)))) + rowmax(x)
 """,
 }
+LOOPED_ROWS = {
+    "loaded again": """\
+        x = cast(X[m, :], f32)
+        t = rowmax(x)
+        for k in range(3):
+            t = rowmax(where(x < t, x, -inf))
+        Y[m, :] = where(x >= t, x * w[:], 0.0)
+        Z[m] = t
+""",
+    "carried": """\
+        x = cast(X[m, :], f32)
+        rest = x; t = rowmax(x)
+        for k in range(3):
+            t = rowmax(rest)
+            rest = where(rest >= t, -9.0, rest)
+        Y[m, :] = rest * w[:]
+        Z[m] = t
+""",
+}
+"""Long rows that a loop uses."""
 _OPERANDS = {"16 bits": ("B: {t}[K, N]", "B[k, n]"), "8 bits": ("B: {t}[N, K]", "B[n, k].T")}
 COLLECTIVES = {
     "rs": ("A: {t}[M, K]", "C: {c}[M, N].shard(0)", "+="),

@@ -70,3 +70,27 @@ pk.kernel @three(%X: !pk.private<[M, 4096], f32> {pk.name = "X"}, %Y: !pk.privat
     pk.store %s, %Y[%m : index] : !pk.tile<f32>, !pk.private<[M], f32>
   }
 }
+
+// -----
+
+// A loop carries each CTA's part of what it leaves of a row.
+// CHECK-LABEL: pk.kernel @carried
+// CHECK-SAME: cluster = 4 : i64, spread = 4096 : i64
+// CHECK-NOT: remark
+pk.kernel @carried(%X: !pk.private<[M, 4096], f32> {pk.name = "X"}, %Y: !pk.private<[M, 4096], f32> {pk.name = "Y"}) attributes {schedule = {cluster = 4 : i64}} {
+  %n = pk.dim "M"
+  pk.tasks (%m) in (%n) {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %three = arith.constant 3 : index
+    %d = pk.block[%zero] : !pk.block<4096 by 4096>
+    %x = pk.load %X[%m, %d : index, !pk.block<4096 by 4096>] : !pk.private<[M, 4096], f32> -> !pk.tile<4096xf32>
+    %y = scf.for %k = %zero to %three step %one iter_args(%rest = %x) -> (!pk.tile<4096xf32>) {
+      %s = pk.row_max %rest : !pk.tile<4096xf32> -> !pk.tile<f32>
+      %b = pk.broadcast %s axes [] : !pk.tile<f32> -> !pk.tile<4096xf32>
+      %z = pk.sub %rest, %b : !pk.tile<4096xf32>
+      scf.yield %z : !pk.tile<4096xf32>
+    }
+    pk.store %y, %Y[%m, %d : index, !pk.block<4096 by 4096>] : !pk.tile<4096xf32>, !pk.private<[M, 4096], f32>
+  }
+}

@@ -84,3 +84,30 @@ pk.kernel @square(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private
     pk.store %y, %Y[%d, %m : !pk.block<64 by 64>, !pk.block<M by 64>] : !pk.tile<64x64xf32>, !pk.private<[64, M], f32>
   }
 }
+
+// -----
+
+// Sums so far go on: each piece adds those of the pieces in front of it, from the first to the last.
+// CHECK-LABEL: pk.kernel @so_far
+// CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (!pk.tile<4xf32>)
+// CHECK: pk.block[%[[I]]] : !pk.block<100 by 48>
+// CHECK: %[[C:.*]] = pk.cum_sum %[[X:.*]] : !pk.tile<4x48xf32>
+// CHECK-NEXT: %[[OF:.*]] = pk.row_sum %[[X]]
+// CHECK-NEXT: %[[NEXT:.*]] = pk.add %[[SUM]], %[[OF]]
+// CHECK-NEXT: %[[BEFORE:.*]] = pk.broadcast %[[SUM]] axes [0] : !pk.tile<4xf32> -> !pk.tile<4x48xf32>
+// CHECK-NEXT: %[[ALL:.*]] = pk.add %[[BEFORE]], %[[C]]
+// CHECK-NEXT: pk.store %[[ALL]]
+// CHECK-NEXT: scf.yield %[[NEXT]]
+// CHECK: pk.cum_sum {{.*}} !pk.tile<4x4xf32>
+// CHECK-NOT: remark
+pk.kernel @so_far(%X: !pk.private<[M, 100], f32> {pk.name = "X"}, %Y: !pk.private<[M, 100], f32> {pk.name = "Y"}) attributes {schedule = {row = 48 : i64}} {
+  %rows = pk.block_count <M by 4>
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] : !pk.block<M by 4>
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<100 by 100>
+    %x = pk.load %X[%m, %d : !pk.block<M by 4>, !pk.block<100 by 100>] : !pk.private<[M, 100], f32> -> !pk.tile<4x100xf32>
+    %s = pk.cum_sum %x : !pk.tile<4x100xf32>
+    pk.store %s, %Y[%m, %d : !pk.block<M by 4>, !pk.block<100 by 100>] : !pk.tile<4x100xf32>, !pk.private<[M, 100], f32>
+  }
+}

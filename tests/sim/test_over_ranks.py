@@ -129,3 +129,32 @@ def test_sums_in_no_order_into_arrays_of_three_axes(ranks: int, level: str) -> N
     summed = (products.swapaxes(-1, -2) @ exact_y).sum(axis=0)
     np.testing.assert_allclose(found["R"], summed, rtol, atol)
     np.testing.assert_allclose(found["S"], 2 * 2 * exact_x.sum(axis=0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("level", ["tile", "roles"])
+def test_a_sum_is_scaled_by_its_owner(ranks: int, level: str) -> None:
+    """By scalars, computed ones among them, and by an element of each rank, above a row that a scalar says."""
+    module = compile_program(parse_text(Source("k.pk", OVER_RANKS["rs_scalars_after"])), level=level).module
+    x, w = drawn("f32", ranks, 70, 140), drawn("f32", ranks, 8)
+    given = {"X": x, "w": w, "s": 0.75, "count": 41}
+    found = simulate(module, ranks=ranks, dims={"M": 70, "N": 140}, inputs=given)["Y"]
+    total, factors = x.astype(np.float64).sum(axis=0), w.astype(np.float64)
+    owner = np.minimum(np.arange(70) // -(-70 // ranks), ranks - 1)
+    above = total * factors[owner, owner][:, None] + factors[owner, 0][:, None]
+    below = total * (0.75 / ranks + factors[owner, 7])[:, None]
+    exact = np.where(np.arange(70)[:, None] < 41, above, below)
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("level", ["tile", "roles"])
+def test_a_product_that_is_summed_is_scaled_by_its_owner(level: str) -> None:
+    module = compile_program(parse_text(Source("k.pk", OVER_RANKS["rs_scaled_after"])), level=level).module
+    a, b = drawn("bf16", 3, 70, 50), drawn("bf16", 3, 50, 140)
+    sizes = {"M": 70, "K": 50, "N": 140}
+    found = simulate(module, ranks=3, dims=sizes, inputs={"A": a, "B": b, "s": 1 / 3})["C"].astype(np.float64)
+    parts = a.astype(np.float64) @ b.astype(np.float64)
+    exact = parts.sum(axis=0) / 3
+    # Contributions, their sum and the result are rounded to bf16, each by 2^-8 of itself.
+    bound = (np.abs(parts).sum(axis=0) / 3 + 2 * np.abs(exact)) * 2.0**-8
+    assert (np.abs(found - exact) <= bound * 1.01 + 1e-4).all()

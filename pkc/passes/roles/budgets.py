@@ -35,7 +35,7 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     if shared > target.stage_memory:
         depths = {op: op.depth for op in kernel.body.block.ops if isinstance(op, ChannelOp)}
         yield plan_errors.SharedMemory(
-            span, name, shared, target.stage_memory, stages_text(depths), stages_hint(kernel)
+            span, name, shared, target.stage_memory, stages_text(depths), stages_hint(kernel, depths)
         )
     roles = [role for role in kernel.roles if GROUP in role.attributes]
     yield from _sms(kernel, roles, target)
@@ -260,14 +260,15 @@ def _what_helps(role: RoleOp, found: Peak, columns: int) -> str:
     return _of_whole_rows(kernel, length)
 
 
-def stages_hint(kernel: KernelOp) -> str:
-    """What an author can do about too many bytes in shared memory."""
+def stages_hint(kernel: KernelOp, depths: Mapping[ChannelOp, int]) -> str:
+    """What an author can do about too many bytes in shared memory, of channels with so many stages."""
     channels = (op for op in kernel.body.block.ops if isinstance(op, ChannelOp) and op.host is None)
     tiles = [tile for channel in channels for tile in in_cta_of(channel).tiles if tile.rank]
     largest = max(tiles, key=lambda tile: prod(tile.shape), default=None)
     if largest is not None and largest.rank == 1 and _is_whole(kernel, largest.shape[0]):
         return _of_whole_rows(kernel, largest.shape[0])
-    return "use smaller blocks, or fewer `stages`"
+    fewer = any(depth > 1 for channel, depth in depths.items() if channel.host is None)
+    return "use smaller blocks, or fewer `stages`" if fewer else "use smaller blocks"
 
 
 def _is_whole(kernel: KernelOp, length: int) -> bool:

@@ -20,6 +20,7 @@ from pkc.dialect.types import BlockType, Layout, TileType
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.build import drop_parameter, phase_of
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.program_slices import Known, can_copy, copy_value
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.remarks import missed
 
@@ -122,11 +123,43 @@ class _Fusion:
             reason = self._whole(op)
             if reason:
                 return reason
+        reason = self._given_obstacle()
+        if reason:
+            return reason
         if not self._goes_through_all():
             return "the phase does not go once through all blocks of this rank's rows"
         self._infer_axes()
         tiles = (value for op in self.body.ops for value in (*op.operands, *op.results) if _rank(value))
         return "" if all(value in self.axes for value in tiles) else "the axes of a tile in it are not known"
+
+    def _given(self) -> list[SSAValue]:
+        """What the phase uses of what its role computes in front of it, for other than blocks."""
+        used = [value for op in self.body.ops if not isinstance(op, BlockOp) for value in op.operands]
+        made = [value for value in used if isinstance(value.owner, Operation)]
+        return [value for value in dict.fromkeys(made) if value.owner.parent is not self.body]
+
+    def _given_obstacle(self) -> str:
+        """Why what the phase is given cannot be computed where the sum is added up; empty if it can."""
+        given = self._given()
+        if any(map(_rank, given)):
+            return "it uses a tile from in front of it"
+        if not can_copy(given, ()):
+            return "what it uses is computed in a loop or branch in front of it"
+        for op in (value.owner for value in sources(given)):
+            if isinstance(op, LoadOp):
+                reason = self._read(op)
+                if reason:
+                    return reason
+            elif isinstance(op, Operation) and not is_side_effect_free(op):
+                return f"`{op.name}` is in front of it"
+        return ""
+
+    def _read(self, op: LoadOp) -> str:
+        """Why a load cannot stand where the sum is added up; empty if it can."""
+        if op.local is not None:
+            return "it reads other ranks' rows"
+        written = any(not isinstance(use.operation, LoadOp) for use in op.array.uses)
+        return f"it reads `{array_name(op.array)}`, which the kernel writes" if written else ""
 
     def _goes_through_all(self) -> bool:
         indices = [index for index in self.blocks if isinstance(index.type, BlockType)]
@@ -153,16 +186,16 @@ class _Fusion:
 
     def _whole(self, op: Operation) -> str:
         """Why an operation of the phase cannot be carried out for other blocks than it is; empty if it can."""
+        if op.regions:
+            return "it has a loop or branch"
         if isinstance(op, RowReduction):
             return "a row of the sum is complete later than a tile of it"
         if isinstance(op, BlockOp):
             return "" if op.result in self.blocks else "it reads blocks of another list"
         if isinstance(op, LoadOp):
-            if op.local is not None:
-                return "it reads other ranks' rows"
-            written = any(not isinstance(use.operation, LoadOp) for use in op.array.uses)
-            if written and op.array is not self.store.array:
-                return f"it reads `{array_name(op.array)}`, which the kernel writes"
+            reason = "" if op in self.loads else self._read(op)
+            if reason:
+                return reason
         elif isinstance(op, StoreOp):
             if any(use.operation.parent_op() is not self.tasks for use in op.array.uses):
                 return f"it writes `{array_name(op.array)}`, which is used elsewhere in the kernel"
@@ -207,8 +240,9 @@ class _Fusion:
         around = self.store.parent_block()
         assert around is not None
         first = next(op for op in around.ops if _makes_tile(op))
-        known: dict[SSAValue, SSAValue] = dict(self.blocks)
+        known: Known = dict(self.blocks)
         known |= {load.result: self.store.tile for load in self.loads}
+        self._copy_given(known)
         for op in self.body.ops:
             if isinstance(op, BlockOp) or op in self.loads:
                 continue
@@ -223,7 +257,17 @@ class _Fusion:
             self.store.erase()
             drop_parameter(self.kernel, array)
 
-    def _copy(self, op: Operation, around: Block, place: Operation, known: dict[SSAValue, SSAValue]) -> None:
+    def _copy_given(self, known: Known) -> None:
+        """Compute what the phase uses from in front of it in front of the tasks that add up, too."""
+        tasks, copies = self.store.parent_op(), Block()
+        assert tasks is not None and tasks.parent is not None
+        for value in self._given():
+            copy_value(copies, value, known)
+        for op in list(copies.ops):
+            op.detach()
+            tasks.parent.insert_op_before(op, tasks)
+
+    def _copy(self, op: Operation, around: Block, place: Operation, known: Known) -> None:
         copy = type(op).create(
             operands=[known.get(value, value) for value in op.operands],
             result_types=[self._narrowed(value) for value in op.results],

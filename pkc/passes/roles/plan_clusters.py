@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 from xdsl.traits import MemoryEffectKind, get_effects
@@ -20,7 +21,19 @@ from pkc.remarks import missed
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import target_of
 
-_BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, ClipOp, BroadcastOp, FullOp, SplatOp, PositionsOp, LoadOp, StoreOp)
+_BY_ELEMENT = (
+    *OPERATIONS,
+    CompareOp,
+    CastOp,
+    ClipOp,
+    BroadcastOp,
+    FullOp,
+    SplatOp,
+    PositionsOp,
+    LoadOp,
+    StoreOp,
+    scf.YieldOp,
+)
 """Operations on long rows of which each CTA carries out its part; reductions are of `OPERATIONS` too."""
 
 

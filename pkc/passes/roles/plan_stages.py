@@ -126,7 +126,7 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     guests = {channel.guest: count for channel, count in stages.items() if channel.guest is not None}
     taken = Taken({**stages, **guests})
     if taken.bytes > available:
-        found = (kernel.sym_name.data, taken.bytes, available, stages_text(stages), stages_hint(kernel))
+        found = (kernel.sym_name.data, taken.bytes, available, stages_text(stages), stages_hint(kernel, stages))
         raise PkcError(errors.SharedMemory(span_of(kernel.location), *found))
     growing = [] if wanted else turning
     few, many = tuning.loop_stages, tuning.most_stages

@@ -9,19 +9,23 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.elementwise import CompareOp, MulOp, SelectOp, SubOp
-from pkc.dialect.reductions import FoldOp, RowMaxOp, RowReduction
+from pkc.dialect.elementwise import AddOp, CompareOp, MulOp, SelectOp, SubOp
+from pkc.dialect.reductions import FoldOp, RowMaxOp, RowReduction, RowSumOp
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import BroadcastOp, FullOp, RepeatOp, tile_type
 from pkc.dialect.types import BlockType, TileType, f32
 from pkc.passes.analysis.online import Online
+
+Before = dict[RowReduction | CumSumOp, SSAValue]
+"""The reductions of the pieces so far, and their sums where sums so far go on."""
 
 
 @dataclass
 class Piece:
     """What is computed of one piece of the rows; `before` has the reductions of the pieces before it.
 
-    With `folds`, `before` and the results have so many elements of each row. If `folded`, `before` alone has them, and
-    there may be no block.
+    With `folds`, `before` and the results, but for sums that go on, have so many elements of each row. If `folded`,
+    `before` alone has them, and there may be no block.
     """
 
     length: int
@@ -30,28 +34,33 @@ class Piece:
     """How a reduction goes on beside the maximum that it needs."""
     block: BlockOp | None
     inside: Sequence[Operation]
-    before: Mapping[RowReduction, SSAValue]
+    before: Mapping[RowReduction | CumSumOp, SSAValue]
     folds: int = 0
     folded: bool = False
-    results: dict[RowReduction, SSAValue] = field(default_factory=dict[RowReduction, SSAValue])
+    results: Before = field(default_factory=Before)
     made: list[Operation] = field(default_factory=list[Operation])
 
     def ops(self) -> list[Operation]:
         """Operations on the piece, in their order; the reductions are in `results` then."""
         if self.block is None:
             for op in self.before:
-                self.results[op] = self._before(op)
+                self.results[op] = self._before(op) if isinstance(op, RowReduction) else self.before[op]
             return self.made
         self._place(self.block, self.inside[0])
         now: dict[SSAValue, SSAValue] = {}
         for op in self.inside:
             if isinstance(op, RowReduction) and op in self.before:
                 now[op.result] = self._reduced(op, now)
-            elif self.folds and isinstance(op, BroadcastOp) and op.tile.owner in self.before:
+            elif isinstance(op, CumSumOp):
+                now[op.result] = self._gone_on(op, now)
+            elif self.folds and isinstance(op, BroadcastOp) and self._is_reduced(op.tile):
                 now[op.result] = self._add(RepeatOp(now[op.tile], self.block.result.type.extent), op)
             else:
                 now |= zip(op.results, self._copy(op, now), strict=True)
         return self.made
+
+    def _is_reduced(self, value: SSAValue) -> bool:
+        return isinstance(value.owner, RowReduction) and value.owner in self.before
 
     def _copy(self, op: Operation, now: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
         """The operation on what there is of its operands."""
@@ -74,6 +83,13 @@ class Piece:
         of_piece = self._add(FoldOp(type(op), self._operand(op.tile, now), self.folds), op)
         self.results[op] = self._add(op.COMBINE(self._before(op), of_piece), op)
         return self._finite(op, self.results[op])
+
+    def _gone_on(self, op: CumSumOp, now: dict[SSAValue, SSAValue]) -> SSAValue:
+        """The sums so far of a piece, with what is in front of it."""
+        (of_piece,) = self._copy(op, now)
+        kind, before = tile_type(of_piece), self.before[op]
+        self.results[op] = self._add(AddOp(before, self._add(RowSumOp(self._operand(op.tile, now)), op)), op)
+        return self._add(AddOp(self._add(BroadcastOp(before, range(kind.rank - 1), kind), op), of_piece), op)
 
     def _finite(self, op: RowReduction, value: SSAValue) -> SSAValue:
         """A greatest element so far, or zero where that is -inf: all exponentials are zero then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -11,13 +11,14 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.access import READING, AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
@@ -27,12 +28,12 @@ from pkc.dialect.tile import (
     SplatOp,
     tile_type,
 )
-from pkc.dialect.types import BlockType, TileType
+from pkc.dialect.types import BlockType, PGLType, PrivateType, TileType
 from pkc.passes.analysis.online import Online, online
 from pkc.passes.analysis.pointwise import is_spread
-from pkc.passes.build import constant
+from pkc.passes.build import constant, copy_of
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.tile.row_pieces import Piece
+from pkc.passes.tile.row_pieces import Before, Piece
 from pkc.remarks import missed
 
 ROW = "row"
@@ -50,9 +51,11 @@ _BY_ELEMENT = (
     PositionsOp,
     LoadOp,
     GatherOp,
+    CumSumOp,
     *_WRITES,
 )
-"""Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up."""
+"""Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up, and
+for sums so far, which go on."""
 
 
 _FOLDS, _FEWEST, _USUAL = 1024, 256, 2
@@ -68,7 +71,8 @@ class SplitRows(KernelPass):
     exponentials of what is less than its maximum needs no loop of its own: it is multiplied whenever the maximum grows
     (Milakov, Gimelshein: Online normalizer calculation for softmax, 2018). Behind each loop comes the rest of the row,
     so that no piece has to be clipped. Every second loop goes through the pieces from the last one to the first: what
-    was loaded last is still in the L2 cache.
+    was loaded last is still in the L2 cache; but not where sums so far go on, to which a loop adds those of the pieces
+    before. A loop or branch of the program that uses such a row has loops of its own.
 
     Before, with `row = 1024` in the schedule:
 
@@ -103,9 +107,13 @@ class SplitRows(KernelPass):
         most = kernel.scheduled_number(ROW)
         if most is None:
             return
-        for around in [region.block for op in kernel.walk() for region in op.regions if region.blocks]:
+        blocks = [region.block for op in kernel.walk() for region in op.regions if region.blocks]
+        consumers = kernel.scheduled_number(CONSUMERS)
+        for length in sorted(lengths(kernel.walk(), most)):
+            _compute_again(kernel, {around: _Rows(around, length, most, consumers) for around in blocks})
+        for around in blocks:
             for length in sorted(lengths(around.ops, most)):
-                rows = _Rows(around, length, most, kernel.scheduled_number(CONSUMERS))
+                rows = _Rows(around, length, most, consumers)
                 reason = rows.obstacle()
                 if reason:
                     missed(SplitRows.name, rows.ops[0], f"rows of {length} elements are not divided: {reason}")
@@ -117,6 +125,48 @@ def lengths(ops: Iterable[Operation], most: int) -> set[int]:
     """How many elements those rows of whole dimensions have that have more than `most`."""
     kinds = {index.type for op in ops for index in op.operands if isinstance(index.type, BlockType)}
     return {kind.extent for kind in kinds if kind.of == kind.extent > most}
+
+
+def _compute_again(kernel: KernelOp, rows: Mapping[Block, _Rows]) -> None:
+    """Let loops and branches compute for themselves what they use of long rows from in front of them, if all of these
+    can be divided then."""
+    again: dict[Block, set[Operation]] = {}
+    for block, inner in rows.items():
+        slices = [_slice(value, inner.length) for value in inner.given()]
+        if not all(slices):
+            return
+        if slices:
+            again[block] = set().union(*slices)
+    divided = {*again, *(op.parent for ops in again.values() for op in ops)}
+    if not any(block is not None and rows[block].obstacle_inside() for block in divided):
+        for block, ops in again.items():
+            rows[block].compute([op for op in kernel.walk() if op in ops])
+
+
+def _slice(value: SSAValue, length: int) -> set[Operation]:
+    """What computes long rows of arrays that the kernel only reads; nothing if something else does."""
+    found: set[Operation] = set()
+    todo = [value.owner]
+    while todo:
+        op = todo.pop()
+        if isinstance(op, Block) or not isinstance(op, _BY_ELEMENT) or isinstance(op, RowReduction):
+            return set()
+        arrays = [array for array in op.operands if isinstance(array.type, PrivateType | PGLType)]
+        if not all(isinstance(use.operation, READING) for array in arrays for use in array.uses):
+            return set()
+        found.add(op)
+        todo += [of.owner for of in op.operands if _axis(of.type, length) is not None and of.owner not in found]
+    return found
+
+
+def _axis(kind: Attribute, length: int) -> int | None:
+    """The first axis of a tile that is as long."""
+    shape = tuple(kind.shape) if isinstance(kind, TileType) else ()
+    return shape.index(length) if length in shape else None
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
 
 
 @dataclass
@@ -140,33 +190,59 @@ class _Rows:
         return any(self._axis(value.type) is not None for value in (*op.operands, *op.results))
 
     def _axis(self, kind: Attribute) -> int | None:
-        """The first axis of a tile that is as long."""
-        shape = tuple(kind.shape) if isinstance(kind, TileType) else ()
-        return shape.index(self.length) if self.length in shape else None
+        return _axis(kind, self.length)
 
     def _is_reduced(self, op: Operation) -> bool:
         return isinstance(op, RowReduction) and self._axis(op.tile.type) == tile_type(op.tile).rank - 1
+
+    # What comes from in front of a loop or branch
+
+    def given(self) -> list[SSAValue]:
+        """The long rows from outside of the block."""
+        used = dict.fromkeys(value for op in self.ops for value in op.operands if self._axis(value.type) is not None)
+        return [value for value in used if _block_of(value) is not self.around]
+
+    def compute(self, ops: Sequence[Operation]) -> None:
+        """Compute what some operations in front of the block do in it, too."""
+        known: dict[SSAValue, SSAValue] = {}
+        copies: list[Operation] = []
+        for op in ops:
+            copies.append(copy_of(op, known))
+            known.update(zip(op.results, copies[-1].results, strict=True))
+        self.around.insert_ops_before(copies, self.ops[0])
+        for op in self.ops:
+            op.operands = [known.get(value, value) for value in op.operands]
 
     # Whether it can be done
 
     def obstacle(self) -> str:
         """Why the rows stay whole; empty if they need not."""
+        made = [value for op in self.ops for value in op.results if self._axis(value.type) is not None]
+        if self.given() or any(use.operation.parent is not self.around for value in made for use in value.uses):
+            return "a loop or branch needs them, and cannot compute them again"
+        return self.obstacle_inside()
+
+    def obstacle_inside(self) -> str:
+        """The same, but for rows from outside of the block, and for what uses its own inside of loops and branches."""
         for op in self.ops:
             kinds = [value.type for value in (*op.operands, *op.results)]
-            if op.regions or not isinstance(op, _BY_ELEMENT):
+            across = isinstance(op, CumSumOp) and self._axis(op.tile.type) != tile_type(op.tile).rank - 1
+            if op.regions or across or not isinstance(op, _BY_ELEMENT):
                 return f"`{op.name}` needs them whole"
             if any(list(kind.shape).count(self.length) > 1 for kind in kinds if isinstance(kind, TileType)):
                 return "another axis of a tile is as long"
             blocks = [kind for kind in kinds if isinstance(kind, BlockType)]
             if any(kind.extent == self.length and kind.of != self.length for kind in blocks):
                 return "blocks of another dimension are as long"
-        between = [op for op in self._between() if op not in self.ops]
-        if not all(isinstance(op, StoreOp) or only_has_effect(op, MemoryEffectKind.READ) for op in between):
+        between = [inner for op in self._between() if op not in self.ops for inner in op.walk() if not inner.regions]
+        stores = [op for op in between if isinstance(op, StoreOp)]
+        if not all(op in stores or only_has_effect(op, MemoryEffectKind.READ) for op in between):
             return "something else is written, or awaited, in between"
         self._order()
         read = {op.array for op in self.ops if isinstance(op, LoadOp | GatherOp)}
         early = [op for op in self.ops if isinstance(op, _WRITES) and self.passed[op] < self._loops() - 1]
-        return "what is written before the last loop is read again" if any(op.array in read for op in early) else ""
+        again = any(op.array in read for op in (*early, *stores))
+        return "what is written before the last loop is read again" if again else ""
 
     def _between(self) -> list[Operation]:
         """All operations of the block from the first to the last on long rows."""
@@ -176,7 +252,7 @@ class _Rows:
     def _order(self) -> None:
         """Which loop each operation comes in first, and behind which one values are known."""
         for op in self._between():
-            needed = max((self.known.get(value, 0) for value in op.operands), default=0)
+            needed = max((self.known.get(value, 0) for inner in op.walk() for value in inner.operands), default=0)
             if op not in self.ops:
                 self.known |= dict.fromkeys(op.results, needed)
                 continue
@@ -216,7 +292,8 @@ class _Rows:
             op.erase()
 
     def _needed(self, op: Operation) -> int:
-        return max((self.known.get(value, 0) for value in (*op.operands, *op.results)), default=0)
+        used = (value for inner in op.walk() for value in (*inner.operands, *inner.results))
+        return max((self.known.get(value, 0) for value in used), default=0)
 
     def _insert(self, op: Operation, behind: Operation | None) -> None:
         if behind is None:
@@ -231,9 +308,10 @@ class _Rows:
             return
         reductions = [op for op in ends if isinstance(op, RowReduction)]
         inside = self._inside(ends)
+        scans = [op for op in inside if isinstance(op, CumSumOp)]
         size, place = self.most, ends[-1]
         folds = self._folds(reductions)
-        begin = [_neutral(op, folds) for op in reductions]
+        begin = [*(_neutral(op, folds) for op in reductions), *map(_nothing, scans)]
         bounds = zero, pieces, one = constant(0), constant(self.length // size), constant(1)
         body = Block(arg_types=[IndexType(), *(op.result.type for op in begin)])
         loop = scf.ForOp(zero.result, pieces.result, one.result, [op.result for op in begin], body)
@@ -241,21 +319,21 @@ class _Rows:
             op.location = place.location
             self._insert(op, behind)
         index, turn = body.args[0], list[Operation]()
-        if number % 2:
+        if number % 2 and not scans:
             last = constant(self.length // size - 1)
             turn = [last, arith.SubiOp(last.result, index)]
             index = turn[-1].results[0]
         block = BlockOp(index, BlockType(self.length, size))
-        before = dict(zip(reductions, body.args[1:], strict=True))
+        before: Before = dict(zip((*reductions, *scans), body.args[1:], strict=True))
         piece = Piece(self.length, self.online_in, block, inside, before, folds)
         made = (*turn, *piece.ops())
-        end = scf.YieldOp(*(piece.results[op] for op in reductions))
+        end = scf.YieldOp(*(piece.results[op] for op in (*reductions, *scans)))
         end.location = place.location
         for op in turn:
             op.location = place.location
         for op in (*made, end):
             body.add_op(op)
-        sums: dict[RowReduction, SSAValue] = dict(zip(reductions, loop.results, strict=True))
+        sums: Before = dict(zip((*reductions, *scans), loop.results, strict=True))
         rest = self.length % size
         if rest or folds:
             first = constant(self.length - rest)
@@ -295,6 +373,11 @@ class _Rows:
                     found.add(made)
                     todo.append(made)
         return [op for op in self.ops if op in found]
+
+
+def _nothing(op: CumSumOp) -> FullOp:
+    kind = tile_type(op.result)
+    return FullOp(0, TileType(kind.shape[:-1], kind.element_type))
 
 
 def _neutral(op: RowReduction, folds: int) -> FullOp:
