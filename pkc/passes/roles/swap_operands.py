@@ -12,7 +12,7 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import CONSUMERS, KernelOp, kernel_of
 from pkc.dialect.reductions import FoldOp
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
@@ -39,7 +39,7 @@ class SwapOperands(KernelPass):
     What is computed from the result element by element, and what loops carry of it, is transposed with it, up to where
     it is stored: there it is written the other way round. If something else uses it, as a reduction of rows, operands
     stay as they are. So they do where columns of what the right operand is computed from are folded: threads read these
-    in another way.
+    in another way; and where warpgroups could not share what are the rows of the result then.
 
     Before:
 
@@ -79,6 +79,13 @@ def _may_gain(mma: MmaOp) -> bool:
     """Whether the right operand alone is computed, of elements that registers can hold for an MMA."""
     narrow = dtype_bytes(tile_type(mma.b).element_type) == _BYTES
     return narrow and not is_loaded(mma.b) and is_loaded(mma.a)
+
+
+def _groups(mma: MmaOp, rows: int) -> int:
+    """How many warpgroups share an accumulator of so many rows (`pk-plan-warps`)."""
+    target, kernel = target_of(mma), kernel_of(mma)
+    given = None if kernel is None else kernel.scheduled_number(CONSUMERS)
+    return given or max(1, min(rows // target.mma.rows, target.arch.consumers))
 
 
 def _can_turn(tile: SSAValue) -> bool:
@@ -135,11 +142,13 @@ class _Results:
 
     def _multiply(self, mma: MmaOp) -> None:
         rows, columns = tile_type(mma.result).shape
-        least = target_of(mma).mma.rows
+        least, groups = target_of(mma).mma.rows, _groups(mma, columns)
         if target_of(mma).mma.operands is Operands.REGISTERS:
             self._refuse("as a left one it does, too")
         if columns % least:
             self._refuse(f"blocks of {columns} columns are no multiple of {least}")
+        elif columns % (groups * least):
+            self._refuse(f"{groups} warpgroups cannot share blocks of {columns} columns, {least} at a time")
         if rows % _COLUMNS:
             self._refuse(f"blocks of {rows} rows are no multiple of {_COLUMNS}")
         self.mmas.append(mma)
