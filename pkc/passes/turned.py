@@ -8,9 +8,11 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, EnlargeOp, FullOp, SplatOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
 
@@ -18,6 +20,13 @@ from pkc.dialect.types import TileType
 def is_matrix(value: SSAValue) -> bool:
     """Whether a value is a tile of two axes."""
     return isinstance(value.type, TileType) and value.type.rank == 2
+
+
+def is_loaded(tile: SSAValue) -> bool:
+    """Whether a tile is loaded as it is, transposed and masked at most."""
+    while isinstance(tile.owner, TransposeOp | ClipOp):
+        tile = tile.owner.tile
+    return isinstance(tile.owner, LoadOp | GatherOp | ConsumeOp)
 
 
 def is_elementwise(op: Operation) -> bool:

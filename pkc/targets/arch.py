@@ -364,7 +364,7 @@ class Tuning:
     as_busy_streams: float
     """The same of streams that memory or power limits alike."""
     stream_stages: int
-    """The fewest stages of streams: with one in use and one that MMAs in flight keep, another is loaded."""
+    """Stages that streams want: with one in use and one that MMAs in flight keep, another is loaded."""
     separate_sms: tuple[int, ...]
     """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
     engines_from: float

@@ -68,6 +68,34 @@ def test_several_reductions_of_both_operands(name: str, rows: int, columns: int)
     np.testing.assert_array_equal(found["top"], np.abs(x).max(axis=0))
 
 
+COMPUTED = """\
+kernel k(X: {x}[M, K], dY: {y}[M, N], dW: f32[K, N], db: f32[{d}]):
+    for k, n in tasks(blocks(K, 64), blocks(N, 64)):
+        acc = zeros(f32, k, n)
+        b = zeros(f32, {of})
+        for m in blocks(M, 32):
+            x = cast(X[m, k].T, bf16)
+            y = cast(dY[m, n], bf16)
+            acc += x @ y
+            b += rowsum({summed})
+        dW[k, n] = acc
+        if start({other}) == 0:
+            db[{of}] = b
+"""
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "summed"), [("bf16", "i8", "y.T"), ("bf16", "i8", "cast(dY[m, n].T, f32)"), ("i8", "bf16", "x")]
+)
+def test_what_is_folded_is_computed_for_an_mma_too(x: str, y: str, summed: str) -> None:
+    """Threads have what they compute for an MMA in another way."""
+    of, other = "kn" if summed == "x" else "nk"
+    text = COMPUTED.format(x=x, y=y, summed=summed, of=of, other=other, d=of.upper())
+    found = run(text, {"M": 60, "N": 56, "K": 64}, stages="2")
+    np.testing.assert_array_equal(found["dW"], found["X"].T @ found["dY"])
+    np.testing.assert_array_equal(found["db"], found["X" if of == "k" else "dY"].sum(axis=0))
+
+
 def test_tasks_that_store_no_sums_read_no_columns() -> None:
     found = run(EPILOGUES["gradient_of_bias"], {"M": 120, "N": 248, "K": 250}, tasks=2, stages="2")
     np.testing.assert_array_equal(found["dW"], found["X"].T @ found["dY"])

@@ -11,6 +11,8 @@ from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.roles.swap_operands import SwapOperands
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import simulate
 from tests.codegen.test_mma import run
 
 I8 = """\
@@ -77,6 +79,25 @@ def test_operands_are_exchanged(text: str, kind: str, rows: int, columns: int) -
     right = b.T if text in (I8, SCALED) else b
     expected = a @ (right * scales + 1) if text is ABSOLUTE else a @ right * scales
     np.testing.assert_array_equal(c, np.maximum(expected, 0) + residual)
+
+
+TURNED_BACK = """\
+kernel k(A: bf16[64, K], B: i8[64, K], C: f32[64, 64]):
+    for t in tasks(1):
+        acc = zeros(f32, 64, 64)
+        for k in blocks(K, 64):
+            acc += A[:, k] @ cast(B[:, k], bf16).T
+        {end}
+"""
+
+
+@pytest.mark.parametrize("end", ["C[:, :] = acc * 2.0 + acc.T", "C[:, :] = max(acc, 0.0).T - acc"])
+def test_results_that_meet_their_transpose_stay(end: str) -> None:
+    program, sizes = parse_text(Source("k.pk", TURNED_BACK.format(end=end))), {"K": 136}
+    tile, roles = (compile_program(program, level=level).module for level in ("tile", "roles"))
+    inputs = draw_inputs(tile, ranks=1, dims=sizes, seed=0)
+    expected, found = (simulate(one, ranks=1, dims=sizes, inputs=inputs)["C"] for one in (tile, roles))
+    np.testing.assert_array_equal(found, expected)
 
 
 FOUR_BITS = """\

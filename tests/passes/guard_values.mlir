@@ -114,3 +114,51 @@ pk.kernel @others(%X: !pk.private<[K, T], bf16> {pk.name = "X"}, %Y: !pk.private
     }
   }
 }
+
+// -----
+
+// Two values for one branch: both are computed of one tile, and the second one of the first.
+// CHECK-LABEL: pk.kernel @both
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq
+// CHECK: scf.for
+// CHECK: pk.mma
+// CHECK-NOT: pk.row_sum
+// CHECK: %{{.*}}, %{{.*}} = scf.if %[[FIRST]] -> (!pk.tile<64xf32>, !pk.tile<64xf32>) {
+// CHECK-NEXT: pk.transpose
+// CHECK-NEXT: %[[F:.*]] = pk.cast
+// CHECK-NEXT: %[[R:.*]] = pk.row_sum %[[F]]
+// CHECK: scf.yield %{{.*}}, %{{.*}} : !pk.tile<64xf32>, !pk.tile<64xf32>
+// CHECK-NEXT: } else {
+// CHECK-NOT: remark
+pk.kernel @both(%X: !pk.private<[T, K], bf16> {pk.name = "X"}, %Y: !pk.private<[T, 64], bf16> {pk.name = "Y"}, %C: !pk.private<[K, 64], f32> {pk.name = "C"}, %S: !pk.private<[64], f32> {pk.name = "S"}, %Q: !pk.private<[64], f32> {pk.name = "Q"}) {
+  %blocks = pk.block_count <K by 64>
+  pk.tasks (%i) in (%blocks) {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %k = pk.block[%i] : !pk.block<K by 64>
+    %n = pk.block[%zero] : !pk.block<64 by 64>
+    %acc = pk.full 0.0 : f32 : !pk.tile<64x64xf32>
+    %none = pk.full 0.0 : f32 : !pk.tile<64xf32>
+    %count = pk.block_count <T by 64>
+    %sum, %s, %q = scf.for %j = %zero to %count step %one iter_args(%a = %acc, %b = %none, %c = %none) -> (!pk.tile<64x64xf32>, !pk.tile<64xf32>, !pk.tile<64xf32>) {
+      %t = pk.block[%j] : !pk.block<T by 64>
+      %x = pk.load %X[%t, %k : !pk.block<T by 64>, !pk.block<K by 64>] : !pk.private<[T, K], bf16> -> !pk.tile<64x64xbf16>
+      %y = pk.load %Y[%t, %n : !pk.block<T by 64>, !pk.block<64 by 64>] : !pk.private<[T, 64], bf16> -> !pk.tile<64x64xbf16>
+      %xt = pk.transpose %x : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
+      %next = pk.mma %xt, %y, %a : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %yt = pk.transpose %y : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
+      %f = pk.cast %yt : !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %r = pk.row_sum %f : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %d = pk.add %b, %r : !pk.tile<64xf32>
+      %m = pk.max %b, %r : !pk.tile<64xf32>
+      %e = pk.add %c, %m : !pk.tile<64xf32>
+      scf.yield %next, %d, %e : !pk.tile<64x64xf32>, !pk.tile<64xf32>, !pk.tile<64xf32>
+    }
+    pk.store %sum, %C[%k, %n : !pk.block<K by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.private<[K, 64], f32>
+    %first = arith.cmpi eq, %i, %zero : index
+    scf.if %first {
+      pk.store %s, %S[%n : !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[64], f32>
+      pk.store %q, %Q[%n : !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[64], f32>
+    }
+  }
+}

@@ -125,3 +125,103 @@ pk.kernel @few(%X: !pk.private<[M, K], bf16> {pk.name = "X"}, %W: !pk.private<[K
   %r = pk.mma %x, %c, %nil : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
   pk.store %r, %Z[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.private<[M, K], f32>
 }
+
+// -----
+
+// What are rows then, three times those of a warpgroup, two of these cannot share; three can.
+// CHECK-LABEL: pk.kernel @two
+// CHECK: pk.mma %x, %b, %zero
+// CHECK: // remark: {{.*}}pk.mma: its right operand goes through shared memory: 2 warpgroups cannot share blocks of 192 columns, 64 at a time
+pk.kernel @two(%X: !pk.private<[M, K], bf16> {pk.name = "X"}, %W: !pk.private<[K, N], i8> {pk.name = "W"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) {
+  %0 = arith.constant 0 : index
+  %m = pk.block[%0] : !pk.block<M by 64>
+  %n = pk.block[%0] : !pk.block<N by 192>
+  %k = pk.block[%0] : !pk.block<K by 64>
+  %zero = pk.full 0.000000e+00 : f32 : !pk.tile<64x192xf32>
+  %x = pk.load %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
+  %w = pk.load %W[%k, %n : !pk.block<K by 64>, !pk.block<N by 192>] : !pk.private<[K, N], i8> -> !pk.tile<64x192xi8>
+  %b = pk.cast %w : !pk.tile<64x192xi8> -> !pk.tile<64x192xbf16>
+  %p = pk.mma %x, %b, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x192xbf16> -> !pk.tile<64x192xf32>
+  pk.store %p, %Y[%m, %n : !pk.block<M by 64>, !pk.block<N by 192>] : !pk.tile<64x192xf32>, !pk.private<[M, N], f32>
+}
+
+// -----
+
+// CHECK-LABEL: pk.kernel @three
+// CHECK: pk.mma {{.*}} -> !pk.tile<192x64xf32>
+// CHECK-NOT: remark
+pk.kernel @three(%X: !pk.private<[M, K], bf16> {pk.name = "X"}, %W: !pk.private<[K, N], i8> {pk.name = "W"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {schedule = {consumers = 3 : i64}} {
+  %0 = arith.constant 0 : index
+  %m = pk.block[%0] : !pk.block<M by 64>
+  %n = pk.block[%0] : !pk.block<N by 192>
+  %k = pk.block[%0] : !pk.block<K by 64>
+  %zero = pk.full 0.000000e+00 : f32 : !pk.tile<64x192xf32>
+  %x = pk.load %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
+  %w = pk.load %W[%k, %n : !pk.block<K by 64>, !pk.block<N by 192>] : !pk.private<[K, N], i8> -> !pk.tile<64x192xi8>
+  %b = pk.cast %w : !pk.tile<64x192xi8> -> !pk.tile<64x192xbf16>
+  %p = pk.mma %x, %b, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x192xbf16> -> !pk.tile<64x192xf32>
+  pk.store %p, %Y[%m, %n : !pk.block<M by 64>, !pk.block<N by 192>] : !pk.tile<64x192xf32>, !pk.private<[M, N], f32>
+}
+
+// -----
+
+// Fewer rows than an MMA may have columns.
+// CHECK-LABEL: pk.kernel @low
+// CHECK: // remark: {{.*}}pk.mma: its right operand goes through shared memory: blocks of 4 rows are no multiple of 8
+pk.kernel @low(%X: !pk.private<[M, K], bf16> {pk.name = "X"}, %W: !pk.private<[K, N], i8> {pk.name = "W"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) {
+  %0 = arith.constant 0 : index
+  %m = pk.block[%0] : !pk.block<M by 4>
+  %n = pk.block[%0] : !pk.block<N by 64>
+  %k = pk.block[%0] : !pk.block<K by 64>
+  %zero = pk.full 0.000000e+00 : f32 : !pk.tile<4x64xf32>
+  %x = pk.load %X[%m, %k : !pk.block<M by 4>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<4x64xbf16>
+  %w = pk.load %W[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.private<[K, N], i8> -> !pk.tile<64x64xi8>
+  %b = pk.cast %w : !pk.tile<64x64xi8> -> !pk.tile<64x64xbf16>
+  %p = pk.mma %x, %b, %zero : !pk.tile<4x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<4x64xf32>
+  pk.store %p, %Y[%m, %n : !pk.block<M by 4>, !pk.block<N by 64>] : !pk.tile<4x64xf32>, !pk.private<[M, N], f32>
+}
+
+// -----
+
+// The transpose of a result is needed, and of what is computed from that the result itself.
+// CHECK-LABEL: pk.kernel @back
+// CHECK: pk.mma %x, %b, %zero
+// CHECK: // remark: {{.*}}pk.mma: its right operand goes through shared memory: its result is needed both as it is and transposed
+pk.kernel @back(%X: !pk.private<[64, K], bf16> {pk.name = "X"}, %W: !pk.private<[K, 64], i8> {pk.name = "W"}, %Y: !pk.private<[64, 64], f32> {pk.name = "Y"}) {
+  %0 = arith.constant 0 : index
+  %m = pk.block[%0] : !pk.block<64 by 64>
+  %k = pk.block[%0] : !pk.block<K by 64>
+  %zero = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+  %x = pk.load %X[%m, %k : !pk.block<64 by 64>, !pk.block<K by 64>] : !pk.private<[64, K], bf16> -> !pk.tile<64x64xbf16>
+  %w = pk.load %W[%k, %m : !pk.block<K by 64>, !pk.block<64 by 64>] : !pk.private<[K, 64], i8> -> !pk.tile<64x64xi8>
+  %b = pk.cast %w : !pk.tile<64x64xi8> -> !pk.tile<64x64xbf16>
+  %p = pk.mma %x, %b, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+  %t = pk.transpose %p : !pk.tile<64x64xf32> -> !pk.tile<64x64xf32>
+  %e = pk.exp %t : !pk.tile<64x64xf32>
+  %q = pk.add %p, %e : !pk.tile<64x64xf32>
+  pk.store %q, %Y[%m, %m : !pk.block<64 by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.private<[64, 64], f32>
+}
+
+// -----
+
+// Threads read columns of what the operand is computed from, each 8 of them.
+// CHECK-LABEL: pk.kernel @folded
+// CHECK: pk.mma %x, %b, %zero
+// CHECK: // remark: {{.*}}pk.mma: its right operand goes through shared memory: columns of what it is computed from are folded beside it
+pk.kernel @folded(%X: !pk.private<[M, K], bf16> {pk.name = "X"}, %W: !pk.private<[K, N], i8> {pk.name = "W"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}, %S: !pk.private<[N], f32> {pk.name = "S"}) {
+  %0 = arith.constant 0 : index
+  %m = pk.block[%0] : !pk.block<M by 64>
+  %n = pk.block[%0] : !pk.block<N by 64>
+  %k = pk.block[%0] : !pk.block<K by 64>
+  %zero = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+  %x = pk.load %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
+  %w = pk.load %W[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.private<[K, N], i8> -> !pk.tile<64x64xi8>
+  %b = pk.cast %w : !pk.tile<64x64xi8> -> !pk.tile<64x64xbf16>
+  %p = pk.mma %x, %b, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+  pk.store %p, %Y[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xf32>, !pk.private<[M, N], f32>
+  %t = pk.transpose %w : !pk.tile<64x64xi8> -> !pk.tile<64x64xi8>
+  %f = pk.cast %t : !pk.tile<64x64xi8> -> !pk.tile<64x64xf32>
+  %fold = pk.fold "pk.row_sum" %f : !pk.tile<64x64xf32> -> !pk.tile<64x32xf32>
+  %s = pk.row_sum %fold : !pk.tile<64x32xf32> -> !pk.tile<64xf32>
+  pk.store %s, %S[%n : !pk.block<N by 64>] : !pk.tile<64xf32>, !pk.private<[N], f32>
+}

@@ -66,6 +66,12 @@ CASES: dict[str, list[tuple[str, str, int, str]]] = {
         _columns("s += rowsum(y.T * w[n])", "it is computed with what has one number for each row or column"),
         _columns("f = cast(y.T, f32); acc += rowsum(f * f); s += rowsum(f)", "something else is computed of it too"),
         _columns("s += rowsum(y.T)", "the result is used beside other tiles", "rowmax(acc.T * s)"),
+        (
+            COLUMNS.format(columns=64, body="if start(k) == 0:\n                s += rowsum(y.T)", result="s"),
+            "",
+            8,
+            _ACROSS + "it stands in a branch of the loop; put the branch around what uses the result behind the loop",
+        ),
     ],
     "pk-fuse-chains": [
         (

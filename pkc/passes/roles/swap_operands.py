@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
@@ -12,12 +12,14 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import CONSUMERS, KernelOp, kernel_of
+from pkc.dialect.reductions import FoldOp
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType, dtype_bytes
+from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.turned import is_elementwise, is_matrix, turned, turns
+from pkc.passes.turned import is_elementwise, is_loaded, is_matrix, turned, turns
 from pkc.remarks import missed
 from pkc.targets.target import Operands, target_of
 
@@ -36,7 +38,8 @@ class SwapOperands(KernelPass):
 
     What is computed from the result element by element, and what loops carry of it, is transposed with it, up to where
     it is stored: there it is written the other way round. If something else uses it, as a reduction of rows, operands
-    stay as they are.
+    stay as they are. So they do where columns of what the right operand is computed from are folded: threads read these
+    in another way; and where warpgroups could not share what are the rows of the result then.
 
     Before:
 
@@ -60,10 +63,11 @@ class SwapOperands(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         seen: set[Operation] = set()
+        folded = sources(op.tile for op in kernel.walk() if isinstance(op, FoldOp))
         for mma in [op for op in kernel.walk() if isinstance(op, MmaOp)]:
             if mma in seen or not _may_gain(mma):
                 continue
-            found = _Results(mma)
+            found = _Results(mma, folded)
             seen.update(found.mmas)
             if found.obstacle:
                 missed(SwapOperands.name, mma, f"its right operand goes through shared memory: {found.obstacle}")
@@ -74,14 +78,14 @@ class SwapOperands(KernelPass):
 def _may_gain(mma: MmaOp) -> bool:
     """Whether the right operand alone is computed, of elements that registers can hold for an MMA."""
     narrow = dtype_bytes(tile_type(mma.b).element_type) == _BYTES
-    return narrow and not _is_loaded(mma.b) and _is_loaded(mma.a)
+    return narrow and not is_loaded(mma.b) and is_loaded(mma.a)
 
 
-def _is_loaded(operand: SSAValue) -> bool:
-    """Whether a tile is loaded as it is, transposed and masked at most."""
-    while isinstance(operand.owner, TransposeOp | ClipOp):
-        operand = operand.owner.tile
-    return isinstance(operand.owner, LoadOp | GatherOp | ConsumeOp)
+def _groups(mma: MmaOp, rows: int) -> int:
+    """How many warpgroups share an accumulator of so many rows (`pk-plan-warps`)."""
+    target, kernel = target_of(mma), kernel_of(mma)
+    given = None if kernel is None else kernel.scheduled_number(CONSUMERS)
+    return given or max(1, min(rows // target.mma.rows, target.arch.consumers))
 
 
 def _can_turn(tile: SSAValue) -> bool:
@@ -107,7 +111,8 @@ def _number(op: Operation, value: SSAValue) -> int:
 class _Results:
     """The results that are transposed if the operands of an MMA are exchanged; `obstacle` is why they cannot be."""
 
-    def __init__(self, mma: MmaOp) -> None:
+    def __init__(self, mma: MmaOp, folded: Collection[SSAValue]) -> None:
+        self._folded = folded
         self.mmas: list[MmaOp] = []
         self.obstacle = ""
         self._values: list[SSAValue] = []
@@ -121,21 +126,37 @@ class _Results:
                 self._follow(use)
         if any(not _can_turn(value) and value not in self._values for value in self._inputs):
             self._refuse("its transpose, or that of what is added to the result, does not follow from loads")
+        if any(map(self._is_turned_back, self._beside())):
+            self._refuse("its result is needed both as it is and transposed")
+
+    def _beside(self) -> set[SSAValue]:
+        """What all that is transposed beside the results is computed from."""
+        needed = [*self._inputs, *(mma.b for mma in self.mmas)]
+        return sources(value for value in needed if value not in self._values)
+
+    def _is_turned_back(self, value: SSAValue) -> bool:
+        return isinstance(value.owner, TransposeOp) and value.owner.tile in self._values
 
     def _refuse(self, reason: str) -> None:
         self.obstacle = self.obstacle or reason
 
     def _multiply(self, mma: MmaOp) -> None:
         rows, columns = tile_type(mma.result).shape
-        least = target_of(mma).mma.rows
+        least, groups = target_of(mma).mma.rows, _groups(mma, columns)
         if target_of(mma).mma.operands is Operands.REGISTERS:
             self._refuse("as a left one it does, too")
-        if columns % least or rows % _COLUMNS:
+        if columns % least:
             self._refuse(f"blocks of {columns} columns are no multiple of {least}")
+        elif columns % (groups * least):
+            self._refuse(f"{groups} warpgroups cannot share blocks of {columns} columns, {least} at a time")
+        if rows % _COLUMNS:
+            self._refuse(f"blocks of {rows} rows are no multiple of {_COLUMNS}")
         self.mmas.append(mma)
         self._inputs += [mma.acc]
         if not _can_turn(mma.b):
             self._refuse("its transpose does not follow from loads")
+        if any(is_loaded(value) and value in self._folded for value in sources([mma.b])):
+            self._refuse("columns of what it is computed from are folded beside it")
         self._add(mma.result)
 
     def _add(self, value: SSAValue) -> None:

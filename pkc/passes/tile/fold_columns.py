@@ -20,6 +20,7 @@ from pkc.dialect.types import TileType
 from pkc.passes.analysis.folded_columns import FEWEST, SIDE, folds_of
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.turned import is_loaded
 from pkc.remarks import missed
 
 
@@ -74,13 +75,18 @@ class FoldColumns(KernelPass):
 
 
 def _reads_across(op: RowReduction) -> bool:
-    """Whether rows are reduced that are columns of a tile as it is loaded, in a loop."""
-    return isinstance(op.parent_op(), scf.ForOp) and any(isinstance(made, TransposeOp) for made in _chain(op))
+    """Whether rows are reduced that are columns of a tile as it is loaded, in a loop or in a branch of one."""
+    around = op.parent_op()
+    while isinstance(around, scf.IfOp):
+        around = around.parent_op()
+    return isinstance(around, scf.ForOp) and any(isinstance(made, TransposeOp) for made in _chain(op))
 
 
 def _obstacle(op: RowReduction, others: list[RowReduction]) -> str:
     """Why a reduction cannot be folded beside `others`; empty if it can."""
     rows, length = tile_type(op.tile).shape
+    if isinstance(op.parent_op(), scf.IfOp):
+        return "it stands in a branch of the loop; put the branch around what uses the result behind the loop"
     if rows % SIDE or not folds_of(rows, length):
         return f"{length} x {rows} is not a multiple of {FEWEST} x {SIDE}"
     number = _carried(op)
@@ -92,7 +98,7 @@ def _obstacle(op: RowReduction, others: list[RowReduction]) -> str:
             return "it is computed before it is transposed"
         if not isinstance(made, TransposeOp) and not _goes_by_element(made):
             return "it is computed with what has one number for each row or column"
-        if any(not isinstance(use.operation, AnyMmaOp) and use.operation not in together for use in _uses(made)):
+        if any(not _may_use(use.operation, made) and use.operation not in together for use in _uses(made)):
             return "something else is computed of it too"
         if any(isinstance(value.owner, Block) for value in made.operands if isinstance(value.type, TileType)):
             return "a loop or branch carries what it is computed of"
@@ -113,6 +119,11 @@ def _chain(op: RowReduction) -> list[Operation]:
         if not isinstance(made, TransposeOp) and _goes_by_element(made):
             todo += [value for value in made.operands if isinstance(value.type, TileType) and value.type.rank]
     return list(found)
+
+
+def _may_use(op: Operation, made: Operation) -> bool:
+    """Whether an operation may use what is folded: MMAs read what is loaded in its stage, not in registers."""
+    return isinstance(op, AnyMmaOp) and is_loaded(made.results[0])
 
 
 def _goes_by_element(op: Operation) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -28,8 +27,9 @@ class GuardValues(KernelPass):
     before the loop: tasks in which it does not hold do without.
 
     Tasks over blocks of K and N that have a result for each block of N, as the gradient of a bias, store it where K
-    begins, and the others need not compute it. What stands between the loop and the branch, and is used in the branch
-    alone, moves there. Loads and MMAs stay: stages would be filled and waited for in some tasks and not in others.
+    begins, and the others need not compute it. Values for one branch may be computed of the same tiles. What stands
+    between the loop and the branch, and is used in the branch alone, moves there. Loads and MMAs stay: stages would be
+    filled and waited for in some tasks and not in others.
 
     Before:
 
@@ -75,40 +75,35 @@ class GuardValues(KernelPass):
         made: list[scf.IfOp] = []
         assert branch.parent is not None
         for loop in [op for op in branch.parent.ops if isinstance(op, scf.ForOp) and op.is_before_in_block(branch)]:
-            found = [one for number in range(len(loop.results)) if (one := _value_of(loop, number, branch, side))]
-            if not found:
+            behind = _behind_all(loop, branch, side)
+            inside, numbers = _inside(loop, set(behind))
+            if not numbers:
                 continue
             condition = _between(branch.cond, loop)
             if condition is None:
-                for one in found:
+                for end in [_end(loop, number) for number in sorted(numbers)]:
+                    assert isinstance(end, Operation)
                     why = "whether the branch is taken is known behind the loop"
-                    missed(self.name, one.inside[-1], f"it is computed for a branch that may not be taken: {why}")
+                    missed(self.name, end, f"it is computed for a branch that may not be taken: {why}")
                 continue
             for op in condition:
                 op.detach()
                 branch.parent.insert_op_before(op, loop)
-            made.append(_guard(loop, found, branch, in_true=side is branch.true_region.block))
-            _sink([op for one in found for op in one.behind], side)
+            made.append(_guard(loop, inside, sorted(numbers), branch, in_true=side is branch.true_region.block))
+            needed = {op for number in numbers for op in behind[number]}
+            _sink([op for op in branch.parent.ops if op in needed], side)
         return made
 
 
-@dataclass(frozen=True)
-class _Value:
-    """A value that a loop carries: what computes it in an iteration, and what stands behind the loop and makes of it
-    what a branch uses; each in the order of the program."""
-
-    number: int
-    inside: list[Operation]
-    behind: list[Operation]
-
-
-def _value_of(loop: scf.ForOp, number: int, branch: scf.IfOp, side: Block) -> _Value | None:
-    """What a loop carries, if one side of a branch alone uses it, and something computes it that can be left out."""
-    if not isinstance(loop.results[number].type, TileType):
-        return None
-    behind = _behind(loop.results[number], branch, side)
-    inside = _inside(loop, number)
-    return _Value(number, inside, behind) if behind is not None and inside else None
+def _behind_all(loop: scf.ForOp, branch: scf.IfOp, side: Block) -> dict[int, list[Operation]]:
+    """Of the tiles that a loop carries and one side of a branch alone uses, by their numbers, what stands behind the
+    loop and makes of them what the branch uses."""
+    found: dict[int, list[Operation]] = {}
+    for number, value in enumerate(loop.results):
+        behind = _behind(value, branch, side) if isinstance(value.type, TileType) else None
+        if behind is not None:
+            found[number] = behind
+    return found
 
 
 def _behind(value: SSAValue, branch: scf.IfOp, side: Block) -> list[Operation] | None:
@@ -129,16 +124,16 @@ def _behind(value: SSAValue, branch: scf.IfOp, side: Block) -> list[Operation] |
     return [op for op in branch.parent.ops if op in found]
 
 
-def _inside(loop: scf.ForOp, number: int) -> list[Operation]:
-    """What in a loop's body computes one of the values that it carries, and nothing else; nothing if that value is used
-    elsewhere, too."""
+def _inside(loop: scf.ForOp, numbers: set[int]) -> tuple[list[Operation], set[int]]:
+    """What in a loop's body computes some of the values that it carries, and nothing else, in the order of the program;
+    and which of them, without those of which nothing can be left out, or that are used elsewhere, too."""
     body = loop.body.block
     found = set[Operation]()
 
     def serves(value: SSAValue) -> bool:
         for use in value.uses:
             if use.operation is body.last_op:
-                if use.index != number:
+                if use.index not in numbers:
                     return False
             elif body.find_ancestor_op_in_block(use.operation) not in found:
                 return False
@@ -148,8 +143,15 @@ def _inside(loop: scf.ForOp, number: int) -> list[Operation]:
         stays = any(isinstance(inner, _STAYS) for inner in op.walk())
         if op.results and not stays and is_side_effect_free(op) and all(map(serves, op.results)):
             found.add(op)
-    ends = body.last_op is not None and body.last_op.operands[number].owner in found
-    return [op for op in body.ops if op in found] if ends and serves(body.args[1 + number]) else []
+    served = {number for number in numbers if _end(loop, number) in found and serves(body.args[1 + number])}
+    return ([op for op in body.ops if op in found], served) if served == numbers else _inside(loop, served)
+
+
+def _end(loop: scf.ForOp, number: int) -> Operation | Block:
+    """What gives one of the values that a loop carries in each iteration."""
+    last = loop.body.block.last_op
+    assert last is not None
+    return last.operands[number].owner
 
 
 def _between(condition: SSAValue, loop: scf.ForOp) -> list[Operation] | None:
@@ -160,20 +162,20 @@ def _between(condition: SSAValue, loop: scf.ForOp) -> list[Operation] | None:
     return behind if all(not op.regions and is_side_effect_free(op) for op in behind) else None
 
 
-def _guard(loop: scf.ForOp, values: Sequence[_Value], branch: scf.IfOp, in_true: bool) -> scf.IfOp:
+def _guard(
+    loop: scf.ForOp, ops: Sequence[Operation], numbers: Sequence[int], branch: scf.IfOp, in_true: bool
+) -> scf.IfOp:
     """Compute values of an iteration in a branch, whose other side keeps what there is."""
     body, end = loop.body.block, loop.body.block.last_op
     assert end is not None
-    inside = {op for one in values for op in one.inside}
-    ops = [op for op in body.ops if op in inside]
     following = ops[-1].next_op
     assert following is not None
-    computed = [end.operands[one.number] for one in values]
+    computed = [end.operands[number] for number in numbers]
     for op in ops:
         op.detach()
     taken, other = Block(ops), Block()
     taken.add_op(scf.YieldOp(*computed))
-    other.add_op(scf.YieldOp(*(body.args[1 + one.number] for one in values)))
+    other.add_op(scf.YieldOp(*(body.args[1 + number] for number in numbers)))
     sides = (taken, other) if in_true else (other, taken)
     then, orelse = (Region(side) for side in sides)
     guard = scf.IfOp(branch.cond, [value.type for value in computed], then, orelse)
@@ -181,9 +183,9 @@ def _guard(loop: scf.ForOp, values: Sequence[_Value], branch: scf.IfOp, in_true:
         assert one is not None
         one.location = ops[-1].location
     body.insert_op_before(guard, following)
-    for one, value, result in zip(values, computed, guard.results, strict=True):
+    for number, value, result in zip(numbers, computed, guard.results, strict=True):
         result.name_hint = value.name_hint
-        end.operands[one.number] = result
+        end.operands[number] = result
     return guard
 
 
@@ -191,6 +193,6 @@ def _sink(ops: Sequence[Operation], side: Block) -> None:
     """Move operations to the beginning of a branch."""
     first = side.first_op
     assert first is not None
-    for op in dict.fromkeys(ops):
+    for op in ops:
         op.detach()
         side.insert_op_before(op, first)
