@@ -852,6 +852,16 @@ kernel bits(X: i32[M, N], I: i32[N], Y: i32[M, N]):
     for m, n in tasks(blocks(M, 8), blocks(N, 64)):
         Y[m, n] = (X[m, n] & 12 | X[m, n] >> 2) ^ I[n] << 3 + (X[m, n] & 1)
 """,
+    "permuted": """\
+kernel permuted(X: bf16[B, M, N, 128], Y: bf16[B, N, 128, M]):
+    for b, n, m in tasks(B, N, blocks(M, 64)):
+        Y[b, n, :, m] = X[b, m, n, :].T
+""",
+    "transposed_f32": """\
+kernel transposed_f32(X: f32[M, N], Y: f32[N, M]):
+    for m, n in tasks(blocks(M, 32), blocks(N, 64)):
+        Y[n, m] = X[m, n].T
+""",
     "transpose_add": """\
 kernel transpose_add(X: bf16[N, M], Z: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

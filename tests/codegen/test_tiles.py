@@ -45,6 +45,7 @@ OFTEN = {
     "kept_and_scaled",
     "kept_rows",
     "transpose_add",
+    "transposed_f32",
     "argmax",
     "bits",
     "group_norm",

@@ -40,14 +40,14 @@ def write(role: WarpRole, op: CommitOp) -> None:
         if value in role.carried or (isinstance(value.owner, Operation) and moves_by_tma(value.owner)):
             continue
         found = role.tiles[value]
-        address = emit.plus(start, offset)
+        address, turned = emit.plus(start, offset), _is_turned(role, value)
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)
         if isinstance(found, interleaved.ZippedTile):
             interleaved.write(role, found, layout, address)
             continue
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
-        halves, turned = dtype_bytes(found.element_type) == _MATRIX_ELEMENT, _is_turned(value)
+        halves = dtype_bytes(found.element_type) == _MATRIX_ELEMENT
         if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
             move = _turned_matrices if turned else _matrices
         else:
@@ -75,9 +75,10 @@ def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
         emit.do(threads.sync)
 
 
-def _is_turned(value: SSAValue) -> bool:
-    """Whether threads have a tile the other way round: what is in registers is its transpose."""
-    return isinstance(value.owner, TransposeOp)
+def _is_turned(role: WarpRole, value: SSAValue) -> bool:
+    """Whether threads have a tile the other way round: what is in registers is its transpose. A stage is read either
+    way."""
+    return isinstance(value.owner, TransposeOp) and not isinstance(role.tiles[value], Staged)
 
 
 def _is_in_pairs(tile: Value) -> bool:
