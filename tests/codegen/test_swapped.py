@@ -120,3 +120,28 @@ def test_numbers_of_four_bits(rows: int, columns: int) -> None:
     zeros = np.arange(4 * n).reshape(4, n) % 8
     a, _, c = run(text, {"M": rows - 1, "N": n}, {"stages": "4"}, B=words, Z=zeros)
     np.testing.assert_array_equal(c, a @ (codes - zeros.repeat(32, 0)))
+
+
+GATED = """\
+kernel k(A: bf16[M, K], B: i8[N, K], U: i8[N, K], s: f32[N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 32), blocks(N, {columns})):
+        g = zeros(f32, m, n)
+        u = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            a = A[m, k]
+            g += a @ cast(B[n, k], bf16).T
+            u += a @ cast(U[n, k], bf16).T
+        g = g * s[n]
+        C[m, n] = max(g, 0.0) * u
+"""
+
+
+@pytest.mark.parametrize("columns", [64, 128])
+def test_results_of_two_matmuls_meet(columns: int) -> None:
+    """Both exchange their operands, or none."""
+    text, n = GATED.format(columns=columns), columns - 8
+    level = compile_program(parse_text(Source("k.pk", text)), level="roles")
+    assert all(remark.step != SwapOperands.name for remark in level.remarks)
+    up, scales = np.random.default_rng(2).integers(-128, 128, (n, 136)), np.arange(n) % 3 - 1
+    a, b, c = run(text, {"M": 31, "N": n, "K": 136}, {"stages": "3"}, U=up, s=scales)
+    np.testing.assert_array_equal(c, np.maximum(a @ b.T * scales, 0) * (a @ up.T))

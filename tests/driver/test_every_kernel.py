@@ -199,7 +199,7 @@ def test_blocks_that_are_reduced_by_themselves_keep_their_size() -> None:
 
 
 COLUMNS = """\
-kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N], s: f32[N].replicate(), q: f32[N].replicate()):
+kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N], s: f32[N].replicate(), q: f32[N].replicate()):
     for m, n in tasks(blocks(M, 128), blocks(N, 128)):
         acc = zeros(f32, m, n)
         for k in blocks(K, 64):

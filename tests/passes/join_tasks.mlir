@@ -38,7 +38,6 @@ pk.kernel @joined(%X: !pk.private<[B, M, N], f32> {pk.name = "X"}, %S: !pk.priva
 // CHECK: pk.tasks (%i) in (%n) {
 // CHECK: pk.tasks (%b) in (%batches) {
 // CHECK: pk.tasks (%j) in (%m) {
-// CHECK: // remark: {{.*}}pk.tasks: each CTA goes through all tasks around these: how many there are follows from these
 // CHECK: // remark: {{.*}}pk.tasks: each CTA goes through all tasks around these: they do more than compute integers
 pk.kernel @apart(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %C: !pk.private<[E], i32> {pk.name = "C"}) {
   %experts = pk.dim "E"

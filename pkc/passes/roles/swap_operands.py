@@ -121,13 +121,30 @@ class _Results:
         self._exits: list[Use] = []
         self._made: dict[SSAValue, SSAValue] = {}
         self._multiply(mma)
-        for value in self._values:  # more are added meanwhile
-            for use in list(value.uses):
+        followed = 0
+        while not self.obstacle and (followed < len(self._values) or self._pull()):
+            for use in list(self._values[followed].uses) if followed < len(self._values) else ():
                 self._follow(use)
-        if any(not _can_turn(value) and value not in self._values for value in self._inputs):
-            self._refuse("its transpose, or that of what is added to the result, does not follow from loads")
+            followed = min(followed + 1, len(self._values))
         if any(map(self._is_turned_back, self._beside())):
             self._refuse("its result is needed both as it is and transposed")
+
+    def _pull(self) -> bool:
+        """Take in the results of another MMA, with which these are combined; false if nothing is missing."""
+        value = next((one for one in self._inputs if one not in self._values and not _can_turn(one)), None)
+        if value is None:
+            return False
+        op = value.owner
+        if isinstance(op, MmaOp) and _may_gain(op):
+            self._multiply(op)
+        elif isinstance(op, scf.ForOp):
+            self._carry(op, _number(op, value))
+        elif isinstance(op, Operation) and is_elementwise(op):
+            self._inputs += filter(is_matrix, op.operands)
+            self._add(value)
+        else:
+            self._refuse("its transpose, or that of what is added to the result, does not follow from loads")
+        return True
 
     def _beside(self) -> set[SSAValue]:
         """What all that is transposed beside the results is computed from."""

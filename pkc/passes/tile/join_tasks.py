@@ -49,21 +49,25 @@ class JoinTasks(KernelPass):
             inner = next((one for one in op.body.block.ops if isinstance(one, TasksOp)), None)
             if inner is None:
                 continue
+            if _depends(op, inner):
+                continue
             if reason := _why_not(op, inner):
                 missed(self.name, inner, f"each CTA goes through all tasks around these: {reason}")
             else:
                 _join(op, inner)
 
 
+def _depends(outer: TasksOp, inner: TasksOp) -> bool:
+    """Whether how many inner tasks there are follows from the outer ones, or memory says so there."""
+    needed = sources(inner.counts)
+    read = (value.owner for value in needed if isinstance(value.owner, ReadOp))
+    return not needed.isdisjoint(outer.body.block.args) or any(op.parent is outer.body.block for op in read)
+
+
 def _why_not(outer: TasksOp, inner: TasksOp) -> str:
     """Why tasks stay inside of others; empty if they need not."""
-    others = [op for op in outer.body.block.ops if op is not inner]
-    if not all(_is_repeated(op) for op in others):
+    if not all(_is_repeated(op) for op in outer.body.block.ops if op is not inner):
         return "they do more than compute integers"
-    if not sources(inner.counts).isdisjoint(outer.body.block.args):
-        return "how many there are follows from these"
-    if any(isinstance(value.owner, ReadOp) and value.owner in others for value in sources(inner.counts)):
-        return "how many there are is read from memory"
     if len(inner.counts) == _BANDS and any(isinstance(op, AnyMmaOp) for op in inner.walk()):
         return "those of a matmul are numbered by bands"
     return ""
