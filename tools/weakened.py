@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from tools.mistake import Mistake
 from tools.weakened_lately import LATELY
+from tools.weakened_operands import OPERANDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -309,6 +310,7 @@ MISTAKES = (
         "any_order or capture",
     ),
     *LATELY,
+    *OPERANDS,
 )
 """In the order of the table."""
 

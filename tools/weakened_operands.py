@@ -1,0 +1,62 @@
+"""Mistakes in exchanged operands, in what is written the other way round, and in tasks that are joined."""
+
+from __future__ import annotations
+
+from tools.mistake import Mistake
+
+_SWAP, _STAGING, _SWAPPED = (
+    "passes/roles/swap_operands.py",
+    "passes/machine/lowering/staging.py",
+    "codegen/test_swapped.py",
+)
+
+OPERANDS = (
+    Mistake(
+        "what a stage gives the other way round is turned once more",
+        _STAGING,
+        "return isinstance(value.owner, TransposeOp) and not isinstance(role.tiles[value], Staged)",
+        "return isinstance(value.owner, TransposeOp)",
+        "codegen/test_tiles.py",
+        "transposed_f32",
+    ),
+    Mistake(
+        "columns of a matrix are written to the chunks of others",
+        _STAGING,
+        "inside = emit.plus(of_matrix, emit.times(emit.right(lane, 4), 8))",
+        "inside = emit.plus(of_matrix, emit.times(emit.bit_and(emit.right(lane, 3), 1), 8))",
+        _SWAPPED,
+        "exchanged",
+    ),
+    Mistake(
+        "an axis of what is spread along a transpose stays",
+        "passes/turned.py",
+        "[1 - axis for axis in op.positions]",
+        "[axis for axis in op.positions]",
+        _SWAPPED,
+        "exchanged",
+    ),
+    Mistake(
+        "a result that meets its transpose is exchanged",
+        _SWAP,
+        "return isinstance(value.owner, TransposeOp) and value.owner.tile in self._values",
+        "return False",
+        _SWAPPED,
+        "meet_their_transpose",
+    ),
+    Mistake(
+        "tasks in tasks are joined though their number follows from these",
+        "passes/tile/join_tasks.py",
+        "            if _depends(op, inner):\n                continue\n",
+        "",
+        "passes/join_tasks.mlir",
+    ),
+    Mistake(
+        "of phases of which two share a channel each keeps a share of memory",
+        "passes/roles/reuse_memory.py",
+        " and not short:\n            return",
+        ":\n            return",
+        "passes/test_reuse_memory.py",
+        "other_tiles",
+    ),
+)
+"""For `tools.weakened`."""
