@@ -9,8 +9,6 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.cost.records import Iteration
-from pkc.dialect.access import LoadOp
-from pkc.dialect.by_table import GatherOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.prints import PrintOp
@@ -32,6 +30,7 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.turned import is_loaded
 from pkc.targets.arch import Rate
 from pkc.targets.target import Target
 
@@ -110,13 +109,11 @@ def is_dependent(mma: MmaOp) -> bool:
 
 def converted(mma: MmaOp) -> list[SSAValue]:
     """The operands of an MMA that threads compute from what is loaded."""
-    return [] if is_dependent(mma) else [operand for operand in (mma.a, mma.b) if _is_computed(operand)]
-
-
-def _is_computed(operand: SSAValue) -> bool:
-    while isinstance(operand.owner, TransposeOp | ClipOp):
-        operand = operand.owner.tile
-    return isinstance(operand.owner, Operation) and not isinstance(operand.owner, LoadOp | GatherOp)
+    return (
+        []
+        if is_dependent(mma)
+        else [one for one in (mma.a, mma.b) if not (is_loaded(one) or isinstance(one.owner, Block))]
+    )
 
 
 def makers_of_operands(kernel: KernelOp) -> set[Operation]:

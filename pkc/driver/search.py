@@ -224,7 +224,7 @@ class Search:
             return taken
         found, refused = straddling(*self._asked.of, self._target)
         self._untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
-        gain = self._tuning.gain_of_joined if _fetches(self._base.kernel) else self._tuning.gain
+        gain = self._tuning.gain_of_straddling if _fetches(self._base.kernel) else self._tuning.gain
         return self._better(taken, self._estimated(found), gain)
 
     # Several ranks

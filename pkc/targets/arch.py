@@ -346,7 +346,7 @@ class Tuning:
     """The same for tiles that are measured to be the best ones: their estimate may be worse."""
     gain_of_chains: float
     """The same for tiles of loops whose MMAs need one another: only what overlaps differs."""
-    gain_of_joined: float
+    gain_of_straddling: float
     """The same for blocks of operands that are fetched from several ranks, and so awaited from all of these."""
     gain_of_copies: float
     """The same for copy engines with the same tiles, in kernels that take long: the error of both estimates is alike,

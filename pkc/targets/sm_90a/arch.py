@@ -181,7 +181,7 @@ TUNING = Tuning(
     gain_of_chains=0.995,
     # All-gather + GEMM of 16 and 64 rows on 4 H200, with blocks of 2 ranks: 0.83 and 0.88 of the time as estimated, and
     # 1.13 and 1.14 as measured (bench/results/schedules/ag_gemm_joined_x4.json).
-    gain_of_joined=0.8,
+    gain_of_straddling=0.8,
     gain_of_copies=0.97,
     # Dispatch to 256 experts: copy engines lose 6 to 16 % on 4 H100, where they are estimated to lose 20 to 28; on 2,
     # where these estimates are 8 to 10 %, they fetch a fourth of the rows that lists would.
