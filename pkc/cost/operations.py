@@ -109,11 +109,9 @@ def is_dependent(mma: MmaOp) -> bool:
 
 def converted(mma: MmaOp) -> list[SSAValue]:
     """The operands of an MMA that threads compute from what is loaded."""
-    return (
-        []
-        if is_dependent(mma)
-        else [one for one in (mma.a, mma.b) if not (is_loaded(one) or isinstance(one.owner, Block))]
-    )
+    if is_dependent(mma):
+        return []
+    return [one for one in (mma.a, mma.b) if not is_loaded(one) and not isinstance(one.owner, Block)]
 
 
 def makers_of_operands(kernel: KernelOp) -> set[Operation]:

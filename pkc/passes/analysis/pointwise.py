@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
-from pkc.dialect.tile import AnyMmaOp, EnlargeOp, RepeatOp, TransposeOp
+from pkc.dialect.tile import (
+    AnyMmaOp,
+    BroadcastOp,
+    CastOp,
+    ClipOp,
+    EnlargeOp,
+    FullOp,
+    PositionsOp,
+    RepeatOp,
+    SplatOp,
+    TransposeOp,
+)
 
 WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, EnlargeOp, PickOp, ZipOp, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""
+
+BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, ClipOp, BroadcastOp, FullOp, SplatOp, PositionsOp)
+"""Operations of which each part of a tile can be computed by itself; reductions are of `OPERATIONS` too."""
 
 
 def is_pointwise(op: Operation) -> bool:

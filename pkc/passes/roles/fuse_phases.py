@@ -11,20 +11,17 @@ from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import is_pgl
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
-from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
+from pkc.dialect.tile import BroadcastOp, PositionsOp, tile_type
 from pkc.dialect.types import BlockType, Layout, TileType
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.pointwise import BY_ELEMENT
 from pkc.passes.build import drop_parameter, phase_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import Known, can_copy, copy_value
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.remarks import missed
-
-_BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, ClipOp, BroadcastOp, FullOp, SplatOp, PositionsOp)
 
 
 class FusePhases(KernelPass):
@@ -201,7 +198,7 @@ class _Fusion:
                 return f"it writes `{array_name(op.array)}`, which is used elsewhere in the kernel"
             if is_pgl(op.array, Layout.Replicate):
                 return f"all ranks get `{array_name(op.array)}`"
-        elif not isinstance(op, _BY_ELEMENT):
+        elif not isinstance(op, BY_ELEMENT):
             indices = sources(op.operands)
             if not is_side_effect_free(op) or not indices.isdisjoint((*self.blocks, *self.body.args)):
                 return f"`{op.name}` is not computed element by element"

@@ -10,30 +10,17 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import CLUSTER, SPREAD, KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
+from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, BlockType, PrivateType, TileType, dtype_bytes
+from pkc.passes.analysis.pointwise import BY_ELEMENT
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import target_of
 
-_BY_ELEMENT = (
-    *OPERATIONS,
-    CompareOp,
-    CastOp,
-    ClipOp,
-    BroadcastOp,
-    FullOp,
-    SplatOp,
-    PositionsOp,
-    LoadOp,
-    StoreOp,
-    scf.YieldOp,
-)
+_DIVIDED = (*BY_ELEMENT, LoadOp, StoreOp, scf.YieldOp)
 """Operations on long rows of which each CTA carries out its part; reductions are of `OPERATIONS` too."""
 
 
@@ -105,7 +92,7 @@ def _of_rows(op: Operation, count: int, length: int) -> str:
         return "another axis of a tile is as long"
     if op.regions:
         return ""
-    if not isinstance(op, _BY_ELEMENT) or (isinstance(op, RowReduction) and tile_type(op.tile).rank > 2):
+    if not isinstance(op, _DIVIDED) or (isinstance(op, RowReduction) and tile_type(op.tile).rank > 2):
         return f"`{op.name}` needs rows whole"
     size = dtype_bytes(array_type(op.array).element_type) if isinstance(op, LoadOp | StoreOp) else CHUNK
     return f"a part of a row is no multiple of {CHUNK} bytes" if length * size % (count * CHUNK) else ""

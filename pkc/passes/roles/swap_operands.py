@@ -8,7 +8,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
@@ -18,6 +17,7 @@ from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.dce import drop_dead
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.turned import is_elementwise, is_loaded, is_matrix, turned, turns
 from pkc.remarks import missed
@@ -62,7 +62,7 @@ class SwapOperands(KernelPass):
     name = "pk-swap-operands"
 
     def run(self, kernel: KernelOp) -> None:
-        seen: set[Operation] = set()
+        seen, changed = set[Operation](), False
         folded = sources(op.tile for op in kernel.walk() if isinstance(op, FoldOp))
         for mma in [op for op in kernel.walk() if isinstance(op, MmaOp)]:
             if mma in seen or not _may_gain(mma):
@@ -73,6 +73,9 @@ class SwapOperands(KernelPass):
                 missed(SwapOperands.name, mma, f"its right operand goes through shared memory: {found.obstacle}")
             else:
                 found.rewrite()
+                changed = True
+        if changed:
+            drop_dead(kernel.body)  # estimates count what is there
 
 
 def _may_gain(mma: MmaOp) -> bool:
@@ -218,7 +221,6 @@ class _Results:
 
     def rewrite(self) -> None:
         """Transpose all values, and what they are made from."""
-        before = [operand for mma in self.mmas for operand in (mma.a, mma.b)]
         makers = {value.owner for value in self._values if not isinstance(value.owner, Block)}
         for mma in self.mmas:
             mma.operands[0], mma.operands[1] = self._turn(mma.b), self._turn_view(mma, mma.a)
@@ -235,8 +237,6 @@ class _Results:
         now = {value: Rewriter.replace_value_with_new_type(value, _turned_type(value)) for value in self._values}
         for use in self._exits:
             self._leave_by(use, now)
-        for operand in before:
-            _drop_unused(operand)
 
     def _turn_operand(self, op: Operation, index: int) -> None:
         if op.operands[index] not in self._values:
@@ -307,20 +307,6 @@ class _Results:
             made = turned(op, [self._turn(one) if is_matrix(one) else one for one in op.operands])
         op.parent.insert_op_after(made, op)
         return made.results[0]
-
-
-def _drop_unused(value: SSAValue) -> None:
-    """Take away what made a tile that nothing needs any more."""
-    op = value.owner
-    if not isinstance(op, Operation) or op.parent is None or op.regions or not is_side_effect_free(op):
-        return
-    if any(result.uses for result in op.results):
-        return
-    operands = list(op.operands)
-    op.detach()
-    op.erase()
-    for operand in operands:
-        _drop_unused(operand)
 
 
 def _turned_type(value: SSAValue) -> TileType:

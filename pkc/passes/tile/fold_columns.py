@@ -10,17 +10,14 @@ from xdsl.rewriter import Rewriter
 
 from pkc.dialect.access import AccumulateOp, AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
-from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.reductions import FoldOp, RowReduction
-from pkc.dialect.scans import CumSumOp
-from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, FullOp, SplatOp, TransposeOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, ClipOp, FullOp, SplatOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.folded_columns import FEWEST, SIDE, folds_of
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.turned import is_loaded
+from pkc.passes.turned import is_elementwise, is_loaded
 from pkc.remarks import missed
 
 
@@ -130,9 +127,7 @@ def _goes_by_element(op: Operation) -> bool:
     """Whether each element of a result follows from those at its place, and from numbers for the whole tile."""
     if isinstance(op, BroadcastOp):
         return not tile_type(op.tile).rank
-    if isinstance(op, CastOp | ClipOp | CompareOp):
-        return True
-    return type(op) in OPERATIONS and not isinstance(op, RowReduction | CumSumOp)
+    return is_elementwise(op)
 
 
 def _is_loaded(tile: SSAValue) -> bool:

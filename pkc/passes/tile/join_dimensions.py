@@ -226,10 +226,17 @@ def _of_one(op: _Access, array: SSAValue, count: int) -> None:
     if isinstance(op, StoreOp):
         before(op, [StoreOp(op.tile, array, places)])
     else:
-        load = LoadOp(array, places)
-        before(op, [load])
-        load.result.name_hint = op.result.name_hint
-        op.result.replace_all_uses_with(load.result)
+        _replace(op, LoadOp(array, places))
+        return
+    op.detach()
+    op.erase()
+
+
+def _replace(op: LoadOp, made: LoadOp | PickOp) -> None:
+    """Let another operation stand where one stood."""
+    before(op, [made])
+    made.result.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(made.result)
     op.detach()
     op.erase()
 
@@ -241,12 +248,7 @@ def _load(group: _Group, array: SSAValue, count: int) -> None:
     before(first, [load])
     for op in group.ops:
         assert isinstance(op, LoadOp)
-        pick = PickOp(load, _number(op), count)
-        before(op, [pick])
-        pick.result.name_hint = op.result.name_hint
-        op.result.replace_all_uses_with(pick.result)
-        op.detach()
-        op.erase()
+        _replace(op, PickOp(load, _number(op), count))
 
 
 def _store(group: _Group, array: SSAValue, count: int) -> None:

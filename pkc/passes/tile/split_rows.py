@@ -14,23 +14,16 @@ from xdsl.traits import MemoryEffectKind, only_has_effect
 from pkc.dialect.access import READING, AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import CONSUMERS, KernelOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
-    BroadcastOp,
-    CastOp,
-    ClipOp,
     FullOp,
-    PositionsOp,
-    SplatOp,
     tile_type,
 )
 from pkc.dialect.types import BlockType, PGLType, PrivateType, TileType
 from pkc.passes.analysis.online import Online, online
-from pkc.passes.analysis.pointwise import is_spread
+from pkc.passes.analysis.pointwise import BY_ELEMENT, is_spread
 from pkc.passes.build import constant, copy_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.tile.row_pieces import Before, Piece
@@ -40,20 +33,7 @@ ROW = "row"
 """Key of the schedule: the most elements of a row that a tile has, where the program says `:`."""
 
 _WRITES = (StoreOp, AccumulateOp)
-_BY_ELEMENT = (
-    *OPERATIONS,
-    CompareOp,
-    CastOp,
-    ClipOp,
-    BroadcastOp,
-    FullOp,
-    SplatOp,
-    PositionsOp,
-    LoadOp,
-    GatherOp,
-    CumSumOp,
-    *_WRITES,
-)
+_DIVIDED = (*BY_ELEMENT, LoadOp, GatherOp, CumSumOp, *_WRITES)
 """Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up, and
 for sums so far, which go on."""
 
@@ -149,7 +129,7 @@ def _slice(value: SSAValue, length: int) -> set[Operation]:
     todo = [value.owner]
     while todo:
         op = todo.pop()
-        if isinstance(op, Block) or not isinstance(op, _BY_ELEMENT) or isinstance(op, RowReduction):
+        if isinstance(op, Block) or not isinstance(op, _DIVIDED) or isinstance(op, RowReduction):
             return set()
         arrays = [array for array in op.operands if isinstance(array.type, PrivateType | PGLType)]
         if not all(isinstance(use.operation, READING) for array in arrays for use in array.uses):
@@ -227,7 +207,7 @@ class _Rows:
         for op in self.ops:
             kinds = [value.type for value in (*op.operands, *op.results)]
             across = isinstance(op, CumSumOp) and self._axis(op.tile.type) != tile_type(op.tile).rank - 1
-            if op.regions or across or not isinstance(op, _BY_ELEMENT):
+            if op.regions or across or not isinstance(op, _DIVIDED):
                 return f"`{op.name}` needs them whole"
             if any(list(kind.shape).count(self.length) > 1 for kind in kinds if isinstance(kind, TileType)):
                 return "another axis of a tile is as long"
