@@ -225,6 +225,15 @@ def _pages(i: Arrays, ranks: int) -> Arrays:
     return {"O": each(ranks, lambda r: np.stack([of(r, b) for b in range(i["B"])]))}
 
 
+def _flat(i: Arrays, ranks: int) -> Arrays:
+    def of(r: int, b: int) -> Any:
+        page = i["page"][r, b]
+        rows = f64(i["C"])[r].reshape(-1, 32, i["D"])[page] * (page >= 0)[:, None, None] * 2
+        return rows.reshape(-1, i["D"])[: i["T"]]
+
+    return {"Y": each(ranks, lambda r: below(i["length"][r], np.stack([of(r, b) for b in range(i["B"])])))}
+
+
 def _listed_blocks(i: Arrays, ranks: int) -> Arrays:
     found = np.zeros((ranks, i["S"], 64))
     for r in range(ranks):
@@ -301,6 +310,37 @@ kernel positioned(length: i32[B], page: i32[B, J], Q: bf16[B, H, 64], K: bf16[P,
 """,
         fixed({"B": 3, "H": 5, "P": 7, "J": 4}, {"B": 40, "H": 20, "P": 99, "J": 12}),
         _pages,
+    ),
+    "attention of pages, by blocks": Irregular(
+        """
+kernel cached(length: i32[B], page: i32[B, J], Q: bf16[B, H, 64], K: bf16[P, 16, 64], V: bf16[P, 16, 64],
+              O: bf16[B, H, 64], T: const = 64):
+    for b, h in tasks(B, blocks(H, 16)):
+        m = full(f32, -1e30, h)
+        d = zeros(f32, h)
+        acc = zeros(f32, h, 64)
+        for t in blocks(T, 64, stop=length[b]):
+            s = Q[b, h, :] @ K[page[b, t // 16], t % 16].T * 0.125
+            top = max(m, rowmax(s))
+            p = exp(s - top)
+            a = exp(m - top)
+            d = d * a + rowsum(p)
+            acc = acc * a + cast(p, bf16) @ V[page[b, t // 16], t % 16]
+            m = top
+        O[b, h, :] = acc / max(d, 1e-30)
+""",
+        fixed({"B": 3, "H": 5, "P": 7, "J": 4}, {"B": 40, "H": 20, "P": 99, "J": 12}),
+        _pages,
+    ),
+    "rows of a flat cache": Irregular(
+        """
+kernel flat(length: i32[B], page: i32[B, J], C: f32[R, D], Y: f32[B, T, D]):
+    for b in tasks(B):
+        for t, d in tasks(blocks(T, 64, stop=length[b]), blocks(D, 64)):
+            Y[b, t, d] = C[page[b, t // 32] * 32 + t % 32, d] * 2.0
+""",
+        fixed({"B": 3, "J": 4, "R": 7 * 32, "T": 128, "D": 36}, {"B": 40, "J": 12, "R": 99 * 32, "T": 384, "D": 200}),
+        _flat,
     ),
     "attention of listed blocks": Irregular(
         """

@@ -58,5 +58,29 @@ OPERANDS = (
         "passes/test_reuse_memory.py",
         "other_tiles",
     ),
+    Mistake(
+        "a box is taken for as long as its block, whatever the tables have",
+        "passes/analysis/boxed_rows.py",
+        "if other.steps or not other.multiple or not isinstance(number, FullOp) or number.constant <= 0:",
+        "if other.steps or not isinstance(number, FullOp) or number.constant <= 0:",
+        "codegen/test_boxes.py",
+        "each_row",
+    ),
+    Mistake(
+        "what a box brings behind a list is summed",
+        "passes/roles/boxed.py",
+        "return multiple_of(block.stop) % found.rows != 0",
+        "return False",
+        "codegen/test_boxes.py",
+        "no_box",
+    ),
+    Mistake(
+        "the first row of a box that is none is taken for the row before the array",
+        "passes/machine/lowering/boxes.py",
+        "emit.const(-rows), row)",
+        "emit.const(-1), row)",
+        "codegen/test_boxes.py",
+        "each_row",
+    ),
 )
 """For `tools.weakened`."""

@@ -12,13 +12,17 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.cost.lists import mean_count
 from pkc.cost.records import UnknownWorkError
 from pkc.dialect import blocks
+from pkc.dialect.access import READING, AccumulateOp, AllReduceOp, StoreAddOp, StoreOp
+from pkc.dialect.by_table import ByTable
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.positions import RANK, Sizes
-from pkc.dialect.program import TasksOp
+from pkc.dialect.program import TasksOp, kernel_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, Dim
 from pkc.passes.analysis.dependence import sources
 from pkc.semantics.evaluate import Evaluator
+
+_ACCESSES = (*READING, StoreOp, StoreAddOp, AccumulateOp, AllReduceOp)
 
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""
@@ -115,11 +119,13 @@ class Placed(Evaluator):
 
 
 def _other_places(op: BlockOp | BlockCountOp) -> set[SSAValue]:
-    """What all accesses by blocks of a list are addressed by beside these blocks: lists of other sequences begin at
-    other places, but each in a row of an array that is the sequence's own."""
-    start = op.start
+    """What all accesses by blocks of a list, or by tables of its positions, are addressed by beside these: lists of
+    other sequences begin at other places, but each in a row of an array that is the sequence's own."""
+    start, kernel = op.start, kernel_of(op)
     made = (use.operation for use in (start.uses if start is not None else ()))
-    listed = [block.result for block in made if isinstance(block, BlockOp)]
-    users = ((use.operation, block) for block in listed for use in block.uses)
-    found = [sources(value for value in user.operands if value is not block) for user, block in users]
+    listed = {block.result for block in made if isinstance(block, BlockOp)}
+    users = {use.operation: None for block in listed for use in block.uses if isinstance(use.operation, _ACCESSES)}
+    tables = [inner for inner in kernel.walk() if isinstance(inner, ByTable)] if kernel is not None else []
+    users |= {user: None for user in tables if not listed.isdisjoint(sources(user.tables))}
+    found = [sources(user.operands, listed) for user in users]
     return reduce(set[SSAValue].intersection, found) if found else set()

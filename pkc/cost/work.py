@@ -36,7 +36,9 @@ from pkc.dialect.tile import (
     MmaOp,
     tile_type,
 )
+from pkc.dialect.transfers import TMA
 from pkc.dialect.types import BlockType, Layout, PGLType, dtype_bytes
+from pkc.passes.analysis.boxed_rows import boxes_of
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.program_slices import iterations_of
 from pkc.passes.roles.fetches import comes_by_lists
@@ -277,7 +279,8 @@ class _Counter(Placed):
         alone = planned(op) == "inter_sm" and not self._kernel.scheduled_number(COMM_SMS)
         warps = 1 if alone else self._target.tuning.carriers
         each = CHUNK if op.ends_in_block else dtype_bytes(tile.element_type)
-        chunks = data / each / (warps * self._target.arch.warp)
+        boxed = TMA in self._target.transfers and boxes_of(op) is not None
+        chunks = 0.0 if boxed else data / each / (warps * self._target.arch.warp)
         iteration.loads.append(Load(name, layout.bytes, data, 0.0, 0.0, chunks))
         self._work.read[name] = self._work.read.get(name, 0.0) + self._phase.tasks * iteration.times * data
         if planned(op) in ("inter_sm", "copy_engine") and not whole_rows(op):

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, S
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.fences import DrainOp, Fence, FenceOp
 from pkc.dialect.program import PHASE
 from pkc.dialect.roles import ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
@@ -30,6 +31,10 @@ values; by TMA those that the array has."""
 NEVER_READ = "never_read"
 """On a load: the axes along which nothing reads what its tile has past the end of the block even where that is the end
 of the array, behind which TMA gives zeros."""
+
+BOXES = "boxes"
+"""On a gather: so many of its rows, beginning with the first, lie behind each other along a dimension of the array,
+and the next ones, and so on, as its tables have it; and which dimension. They make a box of TMA."""
 
 CACHE, KEEP, ONCE = "cache", "keep", "once"
 """On an access: what the L2 cache is told of its tile, if it moves by TMA. It comes again in the same task, and is
@@ -91,6 +96,12 @@ def needs_threads(op: Operation) -> bool:
 def unread_axes(op: Operation) -> tuple[int, ...]:
     """The axes of a loaded tile along which nothing reads what lies past the end of the block."""
     return _axes(op, UNREAD)
+
+
+def boxes(op: Operation) -> tuple[int, int] | None:
+    """How many rows of a gather lie behind each other, and along which dimension, if it is known (`pk-plan-boxes`)."""
+    found = _axes(op, BOXES)
+    return (found[0], found[1]) if found else None
 
 
 def never_read_axes(op: Operation) -> tuple[int, ...]:
@@ -170,7 +181,7 @@ def _in_its_memory(channel: SSAValue) -> Iterator[SSAValue]:
 def _filled_by_tma(channel: SSAValue) -> bool:
     commits = (use.operation for use in channel.uses if isinstance(use.operation, CommitOp))
     owners = (tile.owner for commit in commits for tile in commit.tiles)
-    return any(isinstance(owner, LoadOp) and moves_by_tma(owner) for owner in owners)
+    return any(isinstance(owner, LoadOp | GatherOp) and moves_by_tma(owner) for owner in owners)
 
 
 def is_read_fenced(release: ReleaseOp | ReleaseDeferredOp) -> bool:
@@ -212,7 +223,7 @@ def _is_fenced_behind(op: Operation) -> bool:
 
 
 def _by_tma(tile: SSAValue) -> bool:
-    return isinstance(tile.owner, LoadOp) and not needs_threads(tile.owner)
+    return isinstance(tile.owner, LoadOp | GatherOp) and not needs_threads(tile.owner)
 
 
 def _uses(tile: SSAValue) -> Iterator[Use]:

@@ -52,6 +52,7 @@ from pkc.passes.roles.overlap_mma import OverlapMma
 from pkc.passes.roles.piece_gathers import PieceGathers
 from pkc.passes.roles.piece_tiles import PieceTiles
 from pkc.passes.roles.pipeline_mma import PipelineMma
+from pkc.passes.roles.plan_boxes import PlanBoxes
 from pkc.passes.roles.plan_cache import PlanCache
 from pkc.passes.roles.plan_clusters import PlanClusters
 from pkc.passes.roles.plan_epilogues import PlanEpilogues
@@ -175,6 +176,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     BalanceTasks(),  # of every role alike, and before the next pass, which numbers the other tasks by bands
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     PieceGathers(),  # roles go through all their tasks; before tiles get their layouts, and roles their tables
+    PlanBoxes(),  # gathers are final, and their tables not yet repeated; before the next pass, which looks for boxes
     ClipOperands(),  # of loads that are final; before the next pass, which looks for clips
     PlanPadding(),  # loads are final; before they are split from what uses them
     PlanCache(),  # tasks are whole: what they load again is seen in one place

@@ -15,7 +15,7 @@ from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import block_type, tile_type
-from pkc.dialect.transfers import moves_by_tma, unread_axes
+from pkc.dialect.transfers import boxes, moves_by_tma, unread_axes
 from pkc.dialect.types import BlockType, Layout, PGLType, TileType
 from pkc.semantics.evaluate import Call
 from pkc.sim.array import Array, Where
@@ -132,7 +132,7 @@ def _local_or(
 
 
 def _gather(op: by_table.GatherOp, machine: Machine) -> Call:
-    return _gather_rows(op, machine) if op.of_rows else _gather_along(op, machine)
+    return _gather_rows(op, machine) if op.of_rows and not moves_by_tma(op) else _gather_along(op, machine)
 
 
 class _Entries:
@@ -170,11 +170,16 @@ def _gather_along(op: by_table.GatherOp, machine: Machine) -> Call:
     array, memory, note = machine.array(op.array), machine.memory, note_read(op, op.array, machine)
     shape = tile_type(op.result).shape
     entries = _Entries(op, shape)
+    # A box does not stop where a table does.
+    brought = boxes(op) if moves_by_tma(op) else None
 
     def gather(frame: Frame, places: Sequence[Any]) -> Any:
         machine.pause()
-        made = array.empty(shape)
-        for at, indices in entries.of(places):
+        made, named = array.empty(shape), list(entries.of(places))
+        if brought is not None:
+            for at, indices in _in_boxes(named, *brought, array):
+                array.put(made, at, array.locate(op, frame.rank, indices))
+        for at, indices in named:
             where = array.locate(op, frame.rank, indices)
             memory.check_load(array, where, frame.task, op)
             note(frame, where)
@@ -182,6 +187,18 @@ def _gather_along(op: by_table.GatherOp, machine: Machine) -> Call:
         return made
 
     return Call(gather, op.places)
+
+
+def _in_boxes(
+    named: Sequence[tuple[list[int | None], list[Block | int]]], rows: int, dim: int, array: Array
+) -> Iterator[tuple[list[int | None], list[Block | int]]]:
+    """What the boxes that begin with some of the rows of a tile have behind these."""
+    for at, indices in named:
+        first, place = at[0], indices[dim]
+        if first is None or first % rows or not isinstance(place, int):
+            continue
+        for step in range(1, min(rows, array.place.sizes[dim] - place)):
+            yield [first + step, *at[1:]], [*indices[:dim], place + step, *indices[dim + 1 :]]
 
 
 def _gather_rows(op: by_table.GatherOp, machine: Machine) -> Call:

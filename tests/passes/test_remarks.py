@@ -696,6 +696,7 @@ NOTHING = {
     "pk-stage-operands": "stages every operand that MMAs cannot read in registers",
     "pk-guard-launches": "adds what launches need",
     "pk-clip-operands": "threads load the last block of what it leaves, as pk-plan-transfers says",
+    "pk-plan-boxes": "marks all rows that surely lie so; of others pk-plan-transfers says how they move",
     "pk-plan-padding": "marks every tile of which nothing reads the padding",
     "pk-split-stores": "obeys transfers",
     "pk-insert-fences": "adds the fences that the order of memory needs",

@@ -69,3 +69,19 @@ def test_machine_code(name: str, ranks: int) -> None:
     assert artifact_for(program(name), dims=large, ranks=ranks).cubin
     if ranks == 1:
         assert artifact_for(program(name), dims=small, ranks=ranks).cubin
+
+
+def test_a_box_brings_more_than_a_list_has() -> None:
+    """Of the last page the rows behind the end of the list come with the others: nothing reads them, nor sums them."""
+    name = "attention of pages, by blocks"
+    dims = PROGRAMS[name].sizes(1)[0]
+    inputs = draw_inputs(compiled(name, "tile"), ranks=1, dims=dims, seed=1)
+    inputs["length"][0], inputs["page"][0] = [3, 17, 40], [[0, 6, 6, 6], [1, 2, 6, 6], [3, 4, 5, 6]]
+    outputs = simulate(compiled(name, "roles"), ranks=1, dims=dims, inputs=inputs, seed=1)
+    for b, length in enumerate(inputs["length"][0]):
+        last = inputs["page"][0, b, length // 16]
+        for kept in "KV":
+            inputs[kept][0, last, length % 16 :] = np.nan
+    left = simulate(compiled(name, "roles"), ranks=1, dims=dims, inputs=inputs, seed=1)
+    assert np.isfinite(left["O"]).all()
+    assert left["O"].tobytes() == outputs["O"].tobytes()

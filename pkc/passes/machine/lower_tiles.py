@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.attributes import Role, number_on, planned
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.inverse import InvertOp, SumRowsOp
@@ -27,6 +28,7 @@ from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.folded_columns import folded_lanes
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.register_axes import infer_axes
+from pkc.passes.analysis.tables import is_table
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
@@ -168,7 +170,7 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
 
 def _by_tma(commit: CommitOp) -> bool:
     """Whether TMA fills a stage with so many bytes each time."""
-    loads = [tile.owner for tile in commit.tiles if isinstance(tile.owner, LoadOp)]
+    loads = [tile.owner for tile in commit.tiles if isinstance(tile.owner, LoadOp | GatherOp)]
     boxes = all(not needs_threads(op) and not begins_anywhere(op) for op in loads)
     return len(loads) == len(commit.tiles) and boxes
 
@@ -184,7 +186,9 @@ def only_moves(role: RoleOp) -> bool:
     for op in role.walk():
         if isinstance(op, Scatter | InvertOp | SumRowsOp):
             return False
-        if isinstance(op, LoadOp | StoreOp | AddToArrayOp):
+        if is_table(op):
+            continue
+        if isinstance(op, LoadOp | GatherOp | StoreOp | AddToArrayOp):
             if needs_threads(op):
                 return False
         elif any(isinstance(result.type, TileType) for result in op.results) and not isinstance(op, ConsumeOp):

@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
 from pkc.dialect.arrays import array_type
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import DIVISORS, kernel_of, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp
@@ -63,7 +64,7 @@ def _ends(number: SSAValue) -> tuple[int, int] | None:
     return None if first is None or stop is None else (first, stop - 1)
 
 
-def between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
+def between_rows(op: LoadOp | GatherOp | StoreOp | AddToArrayOp) -> int:
     """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
     says nothing are taken to suit TMA, and so is a single row."""
     array = array_type(op.array)

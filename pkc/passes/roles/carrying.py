@@ -80,7 +80,7 @@ def rows_of_a_thread(op: GatherOp, warps: int) -> int:
 def gathers(role: RoleOp) -> bool:
     """Whether threads load rows that a table picks, or tiles that are here or elsewhere, several at once."""
     return any(
-        (isinstance(op, GatherOp) and not moves_async(op))
+        (isinstance(op, GatherOp) and needs_threads(op) and not moves_async(op))
         or (isinstance(op, LoadOp) and op.local is not None and is_carried(op))
         for op in role.walk()
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Use
+from xdsl.ir import SSAValue, Use
 
 from pkc.dialect.access import LoadOp
+from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
-from pkc.dialect.transfers import TMA
+from pkc.dialect.transfers import TMA, boxes
 from pkc.dialect.types import BlockType, bf16, f16
+from pkc.passes.analysis.boxed_rows import boxes_of
 from pkc.passes.analysis.multiples import ends_with_whole_block
 from pkc.passes.kernel_pass import KernelPass
 from pkc.targets.target import Operands, target_of
@@ -20,7 +22,8 @@ class ClipOperands(KernelPass):
 
     TMA reads on past the end of such a block, to what the array has there, and times zero that need not be zero: it may
     be infinite. So threads had to load the last block. Now whoever multiplies clears its rows past the end where they
-    lie in shared memory, and nothing reads what TMA has loaded there (`pk-plan-padding`).
+    lie in shared memory, and nothing reads what TMA has loaded there (`pk-plan-padding`). The same goes for rows that
+    tables name and boxes bring (`pk-plan-boxes`), up to the end of a box.
 
     Before:
 
@@ -43,11 +46,13 @@ class ClipOperands(KernelPass):
             return
         for op in list(kernel.walk()):
             if isinstance(op, LoadOp):
-                _clip(op)
+                _clip(op, next((index for index in op.indices if isinstance(index.type, BlockType)), None))
+            if isinstance(op, GatherOp) and boxes(op) is not None and (found := boxes_of(op)) is not None:
+                _clip(op, found.block)
 
 
-def _clip(op: LoadOp) -> None:
-    block = next((index.owner for index in op.indices if isinstance(index.type, BlockType)), None)
+def _clip(op: LoadOp | GatherOp, rows: SSAValue | None) -> None:
+    block = None if rows is None else rows.owner
     if not isinstance(block, BlockOp) or ends_with_whole_block(block):
         return
     kind, uses = tile_type(op.result), list(op.result.uses)

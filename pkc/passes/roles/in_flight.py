@@ -104,7 +104,7 @@ class Drains:
     def _begun(self, op: Operation) -> _InFlight:
         if isinstance(op, LoadOp | GatherOp) and moves_async(op):
             return _InFlight(loading=op in self._shared)
-        if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
+        if not isinstance(op, LoadOp | GatherOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             return _InFlight()
         if isinstance(op, StoreOp | AddToArrayOp):
             stage = stage_of(op.tile)

@@ -196,9 +196,10 @@ def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
     written = written_arrays(kernel)
     remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
     for op in kernel.walk():
-        if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
+        if not isinstance(op, LoadOp | GatherOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             continue
-        if op in remote or op.rank is not None or (not isinstance(op, StoreOp) and op.array in written):
+        elsewhere = op in remote or (not isinstance(op, GatherOp) and op.rank is not None)
+        if elsewhere or (not isinstance(op, StoreOp) and op.array in written):
             yield op
 
 

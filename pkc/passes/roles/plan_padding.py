@@ -8,14 +8,15 @@ from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect.access import AccumulateOp, AtomicAddOp, LoadOp, Scatter, StoreAddOp, StoreOp
 from pkc.dialect.arrays import array_type
-from pkc.dialect.by_table import ScatterAccumulateOp
+from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, tile_type
-from pkc.dialect.transfers import NEVER_READ, UNREAD
+from pkc.dialect.transfers import NEVER_READ, UNREAD, boxes
 from pkc.dialect.types import BlockType, PGLType
+from pkc.passes.analysis.boxed_rows import boxes_of
 from pkc.passes.analysis.list_ends import ends_after
 from pkc.passes.analysis.multiples import ends_with_whole_block
 from pkc.passes.kernel_pass import KernelPass
@@ -27,7 +28,8 @@ _BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, ClipOp)
 
 
 class PlanPadding(KernelPass):
-    """Write on each load along which axes nothing reads what its tile has past the end of the block.
+    """Write on each load along which axes nothing reads what its tile has past the end of the block; and on each gather
+    by boxes.
 
     A block that ends inside of its array, `blocks(P, 128, stop=count[e])`, ends where TMA does not stop: it goes on to
     read what the array has there. So does one that ends with a shard of another array. That is no harm where it goes
@@ -60,6 +62,8 @@ class PlanPadding(KernelPass):
                 _plan(op)
                 if around:
                     _plan_rows(op)
+            if isinstance(op, GatherOp) and boxes(op) is not None:
+                _plan_boxes(op)
 
 
 def _plan(op: LoadOp) -> None:
@@ -71,6 +75,13 @@ def _plan(op: LoadOp) -> None:
     ]
     if axes:
         op.attributes[UNREAD] = DenseArrayBase.from_list(i64, axes)
+
+
+def _plan_boxes(op: GatherOp) -> None:
+    found = boxes_of(op)
+    block = None if found is None else found.block
+    if block is not None and _Padding(block).is_unread(op.result, 0):
+        op.attributes[UNREAD] = DenseArrayBase.from_list(i64, [0])
 
 
 def _plan_rows(op: LoadOp) -> None:

@@ -18,15 +18,17 @@ from pkc.dialect.machine import MAP_DIMENSIONS
 from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, kernel_of, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
-from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
+from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, boxes, moves_by_tma, stage_of, transfer, unread_axes
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, f32, row_of
 from pkc.dialect.words import begin_of, every_shard
 from pkc.location import describe
+from pkc.passes.analysis.boxed_rows import boxes_of
 from pkc.passes.analysis.computed_rows import computed
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.around import between_rows, comes_with_more, divisor
+from pkc.passes.roles.boxed import why_no_boxes
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
@@ -58,11 +60,12 @@ class PlanTransfers(KernelPass):
 
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
-    TMA cannot express: short rows, rows that a table names; and everything on a target without TMA. Rows that a table
-    names and that go into their stage as they are go there `async`: threads start copies of 16 bytes and go on, and so
-    do single elements and rows of 4 bytes each that are no box, or that begin where TMA finds none. A block
-    may end inside of its array, where TMA does not stop: such a tile is loaded by TMA if nothing reads what lies past
-    the end (`pk-plan-padding`), and stored from its stage by TMA where the block is whole, else by threads.
+    TMA cannot express: short rows, rows that a table names, unless some in a row lie behind each other
+    (`pk-plan-boxes`); and everything on a target without TMA. Other rows that a table names and that go into their
+    stage as they are go there `async`: threads start copies of 16 bytes and go on, and so do single elements and rows
+    of 4 bytes each that are no box, or that begin where TMA finds none. A block may end inside of its array, where TMA
+    does not stop: such a tile is loaded by TMA if nothing reads what lies past the end (`pk-plan-padding`), and stored
+    from its stage by TMA where the block is whole, else by threads.
 
     A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
     carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.
@@ -93,6 +96,9 @@ class PlanTransfers(KernelPass):
                 )
                 if whole:
                     _remark_last_block(op, "load")
+            if isinstance(op, GatherOp) and boxes(op) is not None and not _no_boxes(op):
+                op.attributes[TRANSFER] = transfer(TMA, "some of its rows lie behind each other, and a box has them")
+                continue
             if type(op) in _OTHERS:
                 copied = isinstance(op, GatherOp) and _is_copied(op)
                 op.attributes[TRANSFER] = transfer(ASYNC if copied else REGISTER, _by_threads(op))
@@ -116,8 +122,15 @@ class PlanTransfers(KernelPass):
                 op.attributes[TRANSFER] = transfer(by, why, rows, whole=whole)
 
 
+def _no_boxes(op: GatherOp) -> str:
+    found = boxes_of(op)
+    return "" if found is None else why_no_boxes(op, found)
+
+
 def _by_threads(op: Operation) -> str:
     """Why ordinary instructions carry out an access."""
+    if isinstance(op, GatherOp) and boxes(op) is not None:
+        return _no_boxes(op)
     found = computed(op.rows) if isinstance(op, GatherOp) else ""
     if not found:
         return _OTHERS[type(op)]

@@ -11,7 +11,7 @@ from pkc.dialect.by_table import AddByTableOp, GatherOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import begins_anywhere, moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks
-from pkc.passes.machine.lowering import memory, realigned, rows, tma, unstaging, whole_rows
+from pkc.passes.machine.lowering import boxes, memory, realigned, rows, tma, unstaging, whole_rows
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -41,7 +41,9 @@ def _load_by_tma(role: WarpRole, op: LoadOp) -> None:
 
 def gather(role: WarpRole, op: GatherOp) -> None:
     """Rows that a table picks: into the stage that they are committed to, or into registers."""
-    if unstaging.is_carried(role, op):
+    if moves_by_tma(op):
+        boxes.load(role, op)
+    elif unstaging.is_carried(role, op):
         unstaging.load(role, op)
     else:
         rows.gather(role, op)

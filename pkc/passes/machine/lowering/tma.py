@@ -80,7 +80,7 @@ class Destination:
     barrier: SSAValue
     expected: bool
 
-    def announce(self, role: WarpRole, op: LoadOp) -> None:
+    def announce(self, role: WarpRole, op: LoadOp | GatherOp) -> None:
         """Say at the barrier how many bytes the load brings, if threads fill the rest of the stage."""
         if not self.expected:
             size = role.emit.target.shared_layout(tile_type(op.result)).moved_bytes
