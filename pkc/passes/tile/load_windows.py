@@ -20,7 +20,7 @@ from pkc.dialect.tile import AnyMmaOp, CastOp, ClipOp, EnlargeOp, TransposeOp, b
 from pkc.dialect.types import BlockType, PrivateType, dtype_bytes
 from pkc.dialect.windows import WindowOp
 from pkc.dialect.words import begin_of
-from pkc.passes.analysis.dependence import enclosing_tasks, writes
+from pkc.passes.analysis.dependence import enclosing_tasks, role_around, writes
 from pkc.passes.analysis.list_ends import ends_with_array
 from pkc.passes.analysis.multiples import multiple_of
 from pkc.passes.analysis.row_lengths import between_rows, divisor
@@ -34,7 +34,7 @@ from pkc.remarks import missed
 from pkc.targets.layout import CHUNK
 
 _MOST = 64 * 1024
-"""Bytes of a tile with windows: there is room for two of them, and for what is computed."""
+"""Bytes of a tile with windows: two of them, and what is computed, have room."""
 
 _MARGIN = 4
 """What goes element by element may come with a fourth more: TMA brings it in much less time."""
@@ -52,7 +52,8 @@ class LoadWindows(KernelPass):
     block is clipped, where something reads it that leaves the kernel. The loads stand in one block of operations, and
     their phase does not write the array, which is private. They are not joined where their tile would be larger than
     all of theirs together, or larger than shared memory has room for; nor is what an MMA or a transposition reads as it
-    is loaded, what tables are made of, and what is stored as it is.
+    is loaded, what tables are made of, and what is stored as TMA loads it. A single load whose places TMA does not find
+    is a window, too.
 
     Before:
 
@@ -73,8 +74,6 @@ class LoadWindows(KernelPass):
     name = "pk-load-windows"
 
     def run(self, kernel: KernelOp) -> None:
-        if kernel.roles:
-            return
         groups = _groups(kernel)
         for group in groups:
             _replace(group)
@@ -109,7 +108,12 @@ def _groups(kernel: KernelOp) -> list[list[_One]]:
         if not isinstance(op, LoadOp | GatherOp) or not isinstance(op.array.type, PrivateType):
             continue
         known = spans.of(op)
-        if known is not None and known[-1].block is not None and _may_join(op):
+        if known is None or known[-1].block is None:
+            continue
+        if reason := _why_not(op):
+            if known[-1].computed and known[-1].step == 1:
+                _remark(op, reason)
+        else:
             keys = [(span.begin.key, span.count, span.step, _fixed(span)) for span in known]
             found.setdefault((op.array, op.parent, *keys), []).append(_One(op, tuple(known)))
     return list(found.values())
@@ -126,22 +130,28 @@ def _fixed(span: Span) -> int | None:
     return None if span.block is not None or inside else span.begin.constant
 
 
-def _may_join(op: _Load) -> bool:
-    """Whether threads read what is loaded, from an array that stays as it is, in the order of its dimensions."""
+def _why_not(op: _Load) -> str:
+    """Why a load stays as it is, whatever others there are; empty if it need not."""
     tasks = enclosing_tasks(op)
-    if not tasks or any(writes(use) and tasks[-1].is_ancestor(use.operation) for use in op.array.uses):
-        return False
-    if op.local is not None or (isinstance(op, LoadOp) and op.rank is not None) or array_type(op.array).rank < _ROWS:
-        return False
+    if role_around(op) is not None or not tasks:
+        return "roles that are written out load what they say"
+    if any(writes(use) and tasks[-1].is_ancestor(use.operation) for use in op.array.uses):
+        return "this phase writes it"
+    if array_type(op.array).rank < _ROWS:
+        return "it is one row"
     axes = op.axes_of_places if isinstance(op, GatherOp) else ()
-    in_order = [axis for along in axes for axis in along] == sorted({axis for along in axes for axis in along})
-    return in_order and tile_type(op.result).rank > 0 and not _stays(op.result)
+    if [axis for along in axes for axis in along] != list(range(sum(map(len, axes)))):
+        return "another index goes along its axis"
+    if _stays(op.result):
+        return "an MMA, a transposition or a table reads it as it is loaded, or a loop carries it"
+    stored = any(isinstance(use.operation, StoreOp) for use in op.result.uses)
+    return "it is stored as it is" if stored and isinstance(op, LoadOp) else ""
 
 
 def _stays(tile: SSAValue) -> bool:
     """Whether something needs a tile as it lies in its stage, makes a table of it, or takes it along."""
     for op in {use.operation for use in tile.uses}:
-        taken = isinstance(op, AnyMmaOp | TransposeOp | EnlargeOp | StoreOp | scf.YieldOp) or bool(op.regions)
+        taken = isinstance(op, AnyMmaOp | TransposeOp | EnlargeOp | scf.YieldOp) or bool(op.regions)
         if taken or tile in tables_of(op):
             return True
         if isinstance(op, ClipOp | CastOp) and _stays(op.result):
@@ -201,7 +211,7 @@ def _remark(op: _Load, reason: str) -> None:
     kernel = op.array.owner.parent_op()
     assert isinstance(kernel, KernelOp)
     name = kernel.argument_name(op.array)
-    missed(LoadWindows.name, op, f"loads of `{name}` at places that differ by constants are not one: {reason}")
+    missed(LoadWindows.name, op, f"what is loaded of `{name}` is no part of a tile that TMA loads: {reason}")
 
 
 def _why_none(group: Sequence[_One]) -> str:
