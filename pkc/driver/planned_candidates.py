@@ -48,6 +48,7 @@ from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_blocks import SplitBlocks
 from pkc.passes.tile.unroll_phases import UnrollPhases
+from pkc.passes.tile.unroll_taps import UnrollTaps
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets.target import Target
 
@@ -273,6 +274,7 @@ _PLANS = (
     CoarsenTasks(),
     OrderScatters(),
     LoadQuotients(),
+    UnrollTaps(),
     LoadWindows(),
     PlanOverlap(),
     StraddleShards(),

@@ -110,6 +110,7 @@ from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
 from pkc.passes.tile.start_at_zero import StartAtZero
 from pkc.passes.tile.unroll_phases import UnrollPhases
+from pkc.passes.tile.unroll_taps import UnrollTaps
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets import DEFAULT
 
@@ -135,6 +136,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own
     LoadQuotients(),  # blocks are what they stay; before loads are hoisted
     JoinDimensions(),  # blocks are what they stay; before loads are hoisted, of which each would go its own way
+    UnrollTaps(),  # loops are divided where they are; before the next pass, which looks for constant places
     LoadWindows(),  # blocks are what they stay; before loads are hoisted, of which each would go its own way
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
@@ -66,6 +66,11 @@ class Span:
     def reach(self) -> int:
         """How many positions there are from the first one to the last."""
         return self.step * (self.count - 1) + 1
+
+    def without(self, number: int) -> Span:
+        """The same without what one integer adds to its begin."""
+        terms = {other: term for other, term in self.begin.terms.items() if other != number}
+        return replace(self, begin=Sum(terms, self.begin.constant))
 
 
 class Spans:

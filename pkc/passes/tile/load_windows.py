@@ -16,6 +16,7 @@ from pkc.dialect.by_table import GatherOp, tables_of
 from pkc.dialect.coordinates import SHIFTED, BlockOp, written_type
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import KernelOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, CastOp, ClipOp, EnlargeOp, TransposeOp, block_type, tile_type
 from pkc.dialect.types import BlockType, PrivateType, dtype_bytes
 from pkc.dialect.windows import WindowOp
@@ -110,7 +111,7 @@ def _groups(kernel: KernelOp) -> list[list[_One]]:
         known = spans.of(op)
         if known is None or known[-1].block is None:
             continue
-        if reason := _why_not(op):
+        if reason := why_not(op):
             if known[-1].computed and known[-1].step == 1:
                 _remark(op, reason)
         else:
@@ -130,7 +131,7 @@ def _fixed(span: Span) -> int | None:
     return None if span.block is not None or inside else span.begin.constant
 
 
-def _why_not(op: _Load) -> str:
+def why_not(op: LoadOp | GatherOp) -> str:
     """Why a load stays as it is, whatever others there are; empty if it need not."""
     tasks = enclosing_tasks(op)
     if role_around(op) is not None or not tasks:
@@ -199,7 +200,7 @@ def _replace(group: Sequence[_One]) -> None:
     first = group[0].op
     joined = list(_joined(group))
     worth = [loads for loads in joined if len({_places(one) for one in loads}) > 1 or _is_worth(loads)]
-    reason = _why_none(group) if worth else ""
+    reason = why_none(first, group[0].spans[-1]) if worth else ""
     for loads in worth if not reason else ():
         _join(loads, _tile(loads))
     if reason := reason or _why_apart(joined):
@@ -214,9 +215,8 @@ def _remark(op: _Load, reason: str) -> None:
     missed(LoadWindows.name, op, f"what is loaded of `{name}` is no part of a tile that TMA loads: {reason}")
 
 
-def _why_none(group: Sequence[_One]) -> str:
-    """Why TMA would not move any tile of a group; empty if it does."""
-    op, last = group[0].op, group[0].spans[-1]
+def why_none(op: LoadOp | GatherOp, last: Span) -> str:
+    """Why TMA would not move a tile with what a load brings, by the span of its rows; empty if it does."""
     if between_rows(op) % CHUNK:
         return f"rows of the array begin at no multiple of {CHUNK} bytes, and TMA moves such alone"
     of_size = partial(_size_multiple, op)
@@ -241,12 +241,12 @@ def _joined(group: Sequence[_One]) -> Iterator[list[_One]]:
 
 
 def _is_worth(loads: Sequence[_One]) -> bool:
-    """Whether the tile of some loads is smaller than theirs are together, or hardly larger and the only one that TMA
-    moves, and has room in shared memory and in a box of TMA."""
+    """Whether the tile of some loads has room, and is smaller than theirs are together, or as large and that of single
+    rows, or hardly larger and the only one that TMA moves."""
     tile, apart = _tile(loads), sum({_places(one): one.size for one in loads}.values())
     most = apart + apart // _MARGIN if all(one.goes_by_threads for one in loads) else apart
-    by_threads = any(one.goes_by_threads for one in loads)
-    return (tile.size < apart or (tile.size <= most and by_threads)) and not _too_large(tile, loads[0].op)
+    gains = any(one.goes_by_threads for one in loads) or (len(loads) > 1 and tile_type(loads[0].op.result).rank == 1)
+    return (tile.size < apart or (tile.size <= most and gains)) and not _too_large(tile, loads[0].op)
 
 
 def _too_large(tile: _Tile, op: _Load) -> str:
@@ -314,7 +314,8 @@ def _integer(numbers: Integers, of: Sum) -> SSAValue:
 
 def _block(numbers: Integers, span: Span, begin: SSAValue, length: int, outside: bool) -> SSAValue:
     """Positions from one on, as the only block of a list that goes on to the end of the dimension."""
-    made = BlockOp(numbers.number(0), BlockType(span.dim, length), start=begin, outside=outside)
+    start = None if constant_of(begin) == 0 else begin
+    made = BlockOp(numbers.number(0), BlockType(span.dim, length), start=start, outside=outside)
     written = None if span.block is None else written_type(span.block.result) or block_type(span.block.result)
     if written is not None:
         made.attributes[SHIFTED] = written

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from xdsl.ir import SSAValue
 
 from pkc.dialect.machine import b32
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import chain_of, tile_type
 from pkc.dialect.types import dtype_bytes, f32
 from pkc.dialect.windows import WindowOp
 from pkc.passes.machine.emit import Emitter
@@ -21,14 +22,16 @@ _WORD = 4
 
 
 def window(role: WarpRole, op: WindowOp) -> None:
-    """A thread reads its elements from the stage: 16 bytes at a time, or the two times 16 in which these lie, where it
-    has so many neighbours; else one by one where they are used."""
+    """A thread reads its elements from the stage: where it has so many neighbours, 16 bytes at a time, which windows of
+    the same rows share; else one by one where they are used."""
     staged = role.tiles[op.tile]
     if not isinstance(staged, Staged) or staged.transposed or staged.shifts is not None or role.chunk is not None:
         raise CannotLowerError(op, "a part of a tile that is not in a stage")
     fragment, kind = spread.fragment_of(role, op.result), tile_type(op.result)
     if _in_chunks(staged, fragment, op):
-        _read_chunks(role, staged, fragment, op)
+        alike = _alike(role, op)
+        if alike[0] is op:  # else it has been read by now
+            _read_chunks(role, staged, fragment, alike)
         return
 
     def element(emit: Emitter, index: SSAValue) -> SSAValue:
@@ -60,30 +63,54 @@ def _in_chunks(staged: Staged, fragment: Fragment, op: WindowOp) -> bool:
     return whole and stages.in_chunks(fragment, staged.layout, size)
 
 
-def _read_chunks(role: WarpRole, staged: Staged, fragment: Fragment, op: WindowOp) -> None:
+def _alike(role: WarpRole, op: WindowOp) -> list[WindowOp]:
+    """All windows of a block, in their order, that are of the same rows of a tile and go together with the same."""
+    assert op.parent is not None
+    windows = (other for other in op.parent.ops if isinstance(other, WindowOp) and other.tile is op.tile)
+    return [
+        one
+        for one in windows
+        if (one.begins[:-1], one.every, one.result.type, chain_of(one), role.axes[one.result])
+        == (op.begins[:-1], op.every, op.result.type, chain_of(op), role.axes[op.result])
+    ]
+
+
+def _read_chunks(role: WarpRole, staged: Staged, fragment: Fragment, windows: Sequence[WindowOp]) -> None:
     """All elements of a thread into registers."""
     assert not staged.free, "a stage is read behind its release"
-    emit, kind = role.emit, staged.type.element_type
+    emit, kind, op = role.emit, staged.type.element_type, windows[0]
     size = dtype_bytes(kind)
     each, words = CHUNK // size, CHUNK // _WORD
-    target = fragments.allocate(role, fragment, kind, op.result.name_hint)
-    behind = op.begins[-1] % each
+    targets = [fragments.allocate(role, fragment, kind, one.result.name_hint) for one in windows]
     with emit.loop(0, fragment.count // each, unroll=True) as number:
         first = emit.times(number, each)
         row, begin = _row(emit, op, stages.row_of_stage(role, fragment, first)), spread.column(role, fragment, first)
         if fragment.ends_early:
             begin = emit.least(begin, fragment.columns - each)
-        found: list[SSAValue] = []
-        for chunk in range(2 if behind else 1):
-            bits = emit.registers(words, b32)
-            at = row, emit.plus(begin, op.begins[-1] - behind + chunk * each)
-            emit.do("load_shared_v4", bits, stages.shared_address(emit, staged.address, staged.layout, size, at))
-            found += [emit.get(bits, i) for i in range(words)]
-        for i, word in enumerate(_shifted(emit, found, behind, size)):
-            if not target.packed:
-                word = emit.value("float_bits" if kind == f32 else "int_bits", word)
-            emit.set(word, target.registers, emit.plus(emit.times(number, words), i))
-    role.tiles[op.result] = target
+        read: dict[int, list[SSAValue]] = {}
+        for one, target in zip(windows, targets, strict=True):
+            chunk, behind = divmod(one.begins[-1], each)
+            for here in range(chunk, chunk + 1 + bool(behind)):
+                if here not in read:
+                    bits = emit.registers(words, b32)
+                    place = _address(emit, staged, size, (row, emit.plus(begin, here * each)))
+                    emit.do("load_shared_v4", bits, place)
+                    read[here] = [emit.get(bits, i) for i in range(words)]
+            found = read[chunk] + (read[chunk + 1] if behind else [])
+            for i, word in enumerate(_shifted(emit, found, behind, size)):
+                if not target.packed:
+                    word = emit.value("float_bits" if kind == f32 else "int_bits", word)
+                emit.set(word, target.registers, emit.plus(emit.times(number, words), i))
+    for one, target in zip(windows, targets, strict=True):
+        role.tiles[one.result] = target
+
+
+def _address(emit: Emitter, staged: Staged, size: int, at: tuple[SSAValue, SSAValue]) -> SSAValue:
+    """The address of a chunk; in rows of one piece, whatever their length, without a division."""
+    layout = staged.layout
+    if layout.panels > 1 or layout.swizzle:
+        return stages.shared_address(emit, staged.address, layout, size, at)
+    return emit.plus(staged.address, emit.plus(emit.times(at[0], layout.width), emit.times(at[1], size)))
 
 
 def _shifted(emit: Emitter, words: list[SSAValue], behind: int, size: int) -> list[SSAValue]:
