@@ -8,14 +8,14 @@ from functools import partial
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import GatherOp, tables_of
 from pkc.dialect.coordinates import SHIFTED, BlockOp, written_type
 from pkc.dialect.machine import MAX_BOX
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import KernelOp, kernel_of
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, CastOp, ClipOp, EnlargeOp, TransposeOp, block_type, tile_type
 from pkc.dialect.types import BlockType, PrivateType, dtype_bytes
@@ -24,6 +24,7 @@ from pkc.dialect.words import begin_of
 from pkc.passes.analysis.dependence import enclosing_tasks, role_around, writes
 from pkc.passes.analysis.list_ends import ends_with_array
 from pkc.passes.analysis.multiples import multiple_of
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.row_lengths import between_rows, divisor
 from pkc.passes.analysis.spans import Span, Spans, Sum
 from pkc.passes.analysis.unread import Padding
@@ -75,10 +76,13 @@ class LoadWindows(KernelPass):
     name = "pk-load-windows"
 
     def run(self, kernel: KernelOp) -> None:
-        groups = _groups(kernel)
-        for group in groups:
-            _replace(group)
-        if groups:
+        joined, groups = set[Block](), _groups(kernel)
+        for group in sorted(groups, key=_are_rows):
+            block = group[0].op.parent
+            assert block is not None
+            if (not _are_rows(group) or block in joined) and _replace(group):
+                joined.add(block)
+        if joined:
             drop_dead(kernel.body)  # the tables: estimates count what threads compute
 
 
@@ -195,22 +199,22 @@ def _tile(loads: Sequence[_One]) -> _Tile:
     return _Tile(tuple(begins), tuple(lengths))
 
 
-def _replace(group: Sequence[_One]) -> None:
-    """Join the loads of a group, as far as it is worth it."""
+def _replace(group: Sequence[_One]) -> bool:
+    """Join the loads of a group, as far as it is worth it. Whether any were."""
     first = group[0].op
     joined = list(_joined(group))
     worth = [loads for loads in joined if len({_places(one) for one in loads}) > 1 or _is_worth(loads)]
-    reason = why_none(first, group[0].spans[-1]) if worth else ""
-    for loads in worth if not reason else ():
+    why = why_none(first, group[0].spans[-1]) if worth else ""
+    for loads in worth if not why else ():
         _join(loads, _tile(loads))
-    if reason := reason or _why_apart(joined):
+    if reason := why or _why_apart(joined):
         _remark(first, reason)
+    return bool(worth) and not why
 
 
 def _remark(op: _Load, reason: str) -> None:
-    assert isinstance(op.array, BlockArgument)
-    kernel = op.array.owner.parent_op()
-    assert isinstance(kernel, KernelOp)
+    kernel = kernel_of(op)
+    assert isinstance(op.array, BlockArgument) and kernel is not None
     name = kernel.argument_name(op.array)
     missed(LoadWindows.name, op, f"what is loaded of `{name}` is no part of a tile that TMA loads: {reason}")
 
@@ -243,16 +247,28 @@ def _joined(group: Sequence[_One]) -> Iterator[list[_One]]:
 def _is_worth(loads: Sequence[_One]) -> bool:
     """Whether the tile of some loads has room, and is smaller than theirs are together, or as large and that of single
     rows, or hardly larger and the only one that TMA moves."""
-    tile, apart = _tile(loads), sum({_places(one): one.size for one in loads}.values())
+    sizes = {_places(one): one.size for one in loads}
+    tile, apart = _tile(loads), sum(sizes.values())
     most = apart + apart // _MARGIN if all(one.goes_by_threads for one in loads) else apart
-    gains = any(one.goes_by_threads for one in loads) or (len(loads) > 1 and tile_type(loads[0].op.result).rank == 1)
+    gains = any(one.goes_by_threads for one in loads) or (len(sizes) > 1 and _are_rows(loads))
     return (tile.size < apart or (tile.size <= most and gains)) and not _too_large(tile, loads[0].op)
+
+
+def _are_rows(loads: Sequence[_One]) -> bool:
+    """Whether loads are of single rows, one below the other, as of the weights of taps, in a kernel whose threads go
+    through rows: one copy is shorter than several."""
+    first, kernel = loads[0], kernel_of(loads[0].op)
+    below = {tuple(span.begin.constant for span in one.spans if span.block is not None) for one in loads}
+    rows = tile_type(first.op.result).rank == 1 and len(below) == 1 and not first.goes_by_threads
+    return rows and kernel is not None and is_spread(kernel)
 
 
 def _too_large(tile: _Tile, op: _Load) -> str:
     size = tile.size * dtype_bytes(array_type(op.array).element_type)
     if size > _MOST:
         return f"a tile with all of them has {size} bytes, and stages have room for {_MOST}"
+    if prod(tile.lengths[:-1]) == 1 and tile.lengths[-1] > MAX_BOX:
+        return "long rows move as they lie in memory, where nothing brings zeros for what lies outside"
     return f"a box of TMA has {MAX_BOX} rows" if max(tile.lengths[:-1]) > MAX_BOX else ""
 
 
