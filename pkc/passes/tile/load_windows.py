@@ -205,10 +205,10 @@ def _replace(group: Sequence[_One]) -> bool:
     joined = list(_joined(group))
     worth = [loads for loads in joined if len({_places(one) for one in loads}) > 1 or _is_worth(loads)]
     why = why_none(first, group[0].spans[-1]) if worth else ""
-    for loads in worth if not why else ():
-        _join(loads, _tile(loads))
     if reason := why or _why_apart(joined):
         _remark(first, reason)
+    for loads in worth if not why else ():
+        _join(loads, _tile(loads))
     return bool(worth) and not why
 
 

@@ -25,7 +25,7 @@ def window(role: WarpRole, op: WindowOp) -> None:
     """A thread reads its elements from the stage: where it has so many neighbours, 16 bytes at a time, which windows of
     the same rows share; else one by one where they are used."""
     staged = role.tiles[op.tile]
-    if not isinstance(staged, Staged) or staged.transposed or staged.shifts is not None or role.chunk is not None:
+    if not isinstance(staged, Staged) or staged.transposed or role.chunk is not None:
         raise CannotLowerError(op, "a part of a tile that is not in a stage")
     fragment, kind = spread.fragment_of(role, op.result), tile_type(op.result)
     if _in_chunks(staged, fragment, op):
@@ -59,7 +59,7 @@ def _row(emit: Emitter, op: WindowOp, number: SSAValue) -> SSAValue:
 def _in_chunks(staged: Staged, fragment: Fragment, op: WindowOp) -> bool:
     """Whether a thread has as many neighbours as 16 bytes, of which no row ends within such."""
     size = dtype_bytes(staged.type.element_type)
-    whole = fragment.columns % (CHUNK // size) == 0 and op.every[-1] == 1
+    whole = fragment.columns % (CHUNK // size) == 0 and op.every[-1] == 1 and staged.shifts is None
     return whole and stages.in_chunks(fragment, staged.layout, size)
 
 
