@@ -648,6 +648,8 @@ ELSEWHERE = {
     "pk-split-rows": "split_rows.mlir",
     "pk-load-quotients": "load_quotients.mlir",
     "pk-join-dimensions": "join_dimensions.mlir",
+    "pk-load-windows": "load_windows.mlir",
+    "pk-unroll-taps": "unroll_taps.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
     "pk-piece-gathers": "piece_gathers.mlir",

@@ -273,8 +273,11 @@ def _too_large(tile: _Tile, op: _Load) -> str:
 
 
 def _why_apart(joined: Sequence[Sequence[_One]]) -> str:
-    """Why loads are left apart that share elements with others; empty if there are none such."""
+    """Why loads are left apart that share elements with others, or go element by element along rows; empty if there are
+    none such."""
     for number, loads in enumerate(joined):
+        if isinstance(loads[0].op, GatherOp) and loads[0].spans[-1].step == 1 and not _is_worth(loads):
+            return _too_large(_tile(loads), loads[0].op) or "TMA would bring more than a fourth too much"
         for others in joined[number + 1 :]:
             both = [*loads, *others]
             if _tile(loads).meets(_tile(others)):
