@@ -46,8 +46,8 @@ from tests.joined import PROGRAMS as JOINED
 from tests.matmuls import BATCHED, FORMS, GRAM, LOOPS, SUMS, matmul
 from tests.scattered import SCATTERED
 from tests.tiles import EPILOGUES, LONG, OVER_RANKS, TILES
-from tests.written import WRITTEN
 from tests.windows import PROGRAMS as WINDOWS
+from tests.written import WRITTEN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -398,7 +398,7 @@ def _joined() -> Iterator[Case]:
 
 
 def _windows() -> Iterator[Case]:
-    """Elements that are loaded at several shifted places, of rows that suit TMA and others, of whole blocks and parts."""
+    """Elements that are loaded at several shifted places, of rows that suit TMA and others."""
     for name, text in WINDOWS.items():
         sizes = lengths.of(text, lengths.ALIGNED, lengths.UNEVEN, lengths.LARGE, {**lengths.ALIGNED, "M": 17, "N": 140})
         yield Case(f"windows {name}", text.lstrip(), sizes, alone=True)

@@ -56,7 +56,9 @@ SIZES = {"aligned": ALIGNED, "ragged": RAGGED, "uneven": UNEVEN}
 
 @pytest.mark.parametrize(
     ("name", "sizes"),
-    sweep(product(ALONE, SIZES), lambda name, sizes: ALONE.index(name) % 2 == (sizes == "ragged") and sizes != "uneven"),
+    sweep(
+        product(ALONE, SIZES), lambda name, sizes: ALONE.index(name) % 2 == (sizes == "ragged") and sizes != "uneven"
+    ),
 )
 def test_thread_by_thread(name: str, sizes: str) -> None:
     check(PROGRAMS[name], SIZES[sizes])

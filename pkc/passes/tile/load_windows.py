@@ -205,7 +205,9 @@ def _replace(group: Sequence[_One]) -> bool:
     joined = list(_joined(group))
     worth = [loads for loads in joined if len({_places(one) for one in loads}) > 1 or _is_worth(loads)]
     why = why_none(first, group[0].spans[-1]) if worth else ""
-    if reason := why or _why_apart(joined):
+    several = len(joined) > 1 or any(len({_places(one) for one in loads}) > 1 for loads in worth)
+    reason = why or _why_apart(joined)
+    if reason and (several or isinstance(first, GatherOp)):
         _remark(first, reason)
     for loads in worth if not why else ():
         _join(loads, _tile(loads))
