@@ -81,10 +81,23 @@ kernel f(X: f32[M, N], Y: f32[M], Z: f32[M, N]):
             Z[m, n] = X[m - 2, n] + X[m - 1, n + 1]
         Y[m] = s
 """,
+    "volume": """
+kernel f(X: f32[B, M, N], Y: f32[B, M, N]):
+    for b, m, n in tasks(blocks(B, 2), blocks(M, 4), blocks(N, 32)):
+        s = X[b - 1, m, n] + X[b + 1, m, n] + X[b, m - 1, n] + X[b, m + 1, n] + X[b, m, n - 1] + X[b, m, n + 1]
+        Y[b, m, n] = X[b, m, n] * 2.0 + s * 0.5
+""",
+    "most registers": """
+kernel f(X: f32[M, N], Z: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 32), blocks(N, 256)):
+        a = X[m - 1, n - 1] * X[m, n] + exp(X[m + 1, n + 1]) * Z[m, n]
+        b = a * sigmoid(X[m, n + 1] + X[m, n - 1])
+        Y[m, n] = a * X[m - 1, n] + b
+""",
     "clusters of places": """
 kernel f(X: f32[M, N], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 8), blocks(N, 64)):
-        Y[m, n] = X[m, n] + X[m + 1, n] * 2.0 + X[m, n + 1] + X[m + 9, n - 4] * 4.0 + X[m + 10, n]
+        Y[m, n] = X[m, n] + X[m + 1, n] * 2.0 + X[m, n + 1] + X[m + 40, n] * 4.0 + X[m + 41, n - 1]
 """,
     "beside rows that begin anywhere": """
 kernel f(X: f32[M, N], Z: f32[M, K], Y: f32[M, N]):

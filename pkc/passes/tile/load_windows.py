@@ -59,18 +59,18 @@ class LoadWindows(KernelPass):
 
     Before:
 
-        %b = pk.block[%j] : !pk.block<N by 128>
-        %c = pk.block[%j] from %1 to %end {shifted = ...} : !pk.block<N by 128>
-        %x = pk.load %X[%m, %b : ...] : ... -> !pk.tile<32x128xf32>
-        %y = pk.load %X[%m, %c : ...] : ... -> !pk.tile<32x128xf32>
+        %b = pk.block[%j] : !pk.block<N by 64>
+        %c = pk.block[%j] from %1 to %end {shifted = ...} : !pk.block<N by 64>
+        %x = pk.load %X[%m, %b : ...] : ... -> !pk.tile<32x64xf32>
+        %y = pk.load %X[%m, %c : ...] : ... -> !pk.tile<32x64xf32>
 
     After:
 
-        %begin = arith.muli %j, %128 : index
-        %both = pk.block[%0] from %begin : !pk.block<N by 132>
-        %t = pk.load %X[%m, %both : ...] : ... -> !pk.tile<32x132xf32>
-        %x = pk.window %t at [0, 0] : !pk.tile<32x132xf32> -> !pk.tile<32x128xf32>
-        %y = pk.window %t at [0, 1] : !pk.tile<32x132xf32> -> !pk.tile<32x128xf32>
+        %begin = arith.muli %j, %64 : index
+        %both = pk.block[%0] from %begin : !pk.block<N by 68>
+        %t = pk.load %X[%m, %both : ...] : ... -> !pk.tile<32x68xf32>
+        %x = pk.window %t at [0, 0] : !pk.tile<32x68xf32> -> !pk.tile<32x64xf32>
+        %y = pk.window %t at [0, 1] : !pk.tile<32x68xf32> -> !pk.tile<32x64xf32>
     """
 
     name = "pk-load-windows"
