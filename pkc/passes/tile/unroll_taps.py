@@ -51,14 +51,17 @@ class UnrollTaps(KernelPass):
     name = "pk-unroll-taps"
 
     def run(self, kernel: KernelOp) -> None:
+        values: ValueNumbers | None = None
         for loop in reversed([op for op in kernel.walk() if isinstance(op, scf.ForOp)]):  # inner loops first
-            if not enclosing_tasks(loop) or not _goes_through_taps(kernel, loop):
+            values = values or ValueNumbers(kernel)
+            if not enclosing_tasks(loop) or not _goes_through_taps(loop, values):
                 continue
             numbers = iterations(loop)
             if reason := _why_kept(loop, numbers):
                 missed(self.name, loop, f"each iteration loads what others load, too: {reason}")
             elif numbers is not None:
                 write_out(loop, numbers)
+                values = None
 
 
 def _why_kept(loop: scf.ForOp, numbers: range | None) -> str:
@@ -76,10 +79,9 @@ def _why_kept(loop: scf.ForOp, numbers: range | None) -> str:
     return ""
 
 
-def _goes_through_taps(kernel: KernelOp, loop: scf.ForOp) -> bool:
+def _goes_through_taps(loop: scf.ForOp, values: ValueNumbers) -> bool:
     """Whether some load of a loop, of those that become one at constant places, shares elements with the next one."""
-    numbers = ValueNumbers(kernel)
-    spans, variable = Spans(numbers), numbers[loop.body.block.args[0]]
+    spans, variable = Spans(values), values[loop.body.block.args[0]]
     return any(
         isinstance(op, LoadOp | GatherOp) and isinstance(op.array.type, PrivateType) and _is_tap(op, spans, variable)
         for op in loop.body.block.ops
