@@ -29,6 +29,7 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import TileType
+from pkc.dialect.windows import WindowOp
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.turned import is_loaded
 from pkc.targets.arch import Rate
@@ -78,7 +79,7 @@ def is_free(op: Operation) -> bool:
     return isinstance(op, (CastOp, ClipOp, scf.YieldOp, PrintOp, *_UNMADE))
 
 
-_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, EnlargeOp, PickOp, ZipOp, PositionsOp, TransposeOp)
+_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, EnlargeOp, PickOp, ZipOp, WindowOp, PositionsOp, TransposeOp)
 """Operations on tiles that are made where they are used."""
 
 

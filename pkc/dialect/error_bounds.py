@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Attribute
 
-from pkc.dialect import interleaved, ranges, tile
+from pkc.dialect import interleaved, ranges, tile, windows
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, NORMAL, UNIT, Values, int_to_float, round_to
 from pkc.dialect.ranges import FILLER, LARGEST, MOST, Bounded, Corners, Ends, Error
@@ -98,6 +98,10 @@ def enlarge(op: tile.EnlargeOp) -> Unary:
 
 def pick(op: interleaved.PickOp) -> Unary:
     return lambda value, a: None if a.error is None else a.error[..., op.which :: op.step]
+
+
+def window(op: windows.WindowOp) -> Unary:
+    return lambda value, a: None if a.error is None else a.error[op.part]
 
 
 def zipped(tiles: Sequence[Values]) -> Values:

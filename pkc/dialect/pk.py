@@ -24,6 +24,7 @@ from pkc.dialect import (
     program,
     roles,
     tile,
+    windows,
 )
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.elementwise import CompareOp
@@ -65,6 +66,7 @@ TILE = (
     tile.EnlargeOp,
     interleaved.PickOp,
     interleaved.ZipOp,
+    windows.WindowOp,
     tile.TransposeOp,
     tile.CastOp,
     tile.ClipOp,

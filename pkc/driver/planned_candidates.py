@@ -21,6 +21,7 @@ from pkc.dialect.reductions import RowReduction
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import dtype_bytes
+from pkc.dialect.windows import WindowOp
 from pkc.driver.candidates import is_scaled, other_tiles, summed_over
 from pkc.driver.compiler import Number
 from pkc.frontend import tree
@@ -40,12 +41,14 @@ from pkc.passes.tile.guard_tasks import GuardTasks
 from pkc.passes.tile.join_tasks import JoinTasks
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.load_quotients import LoadQuotients
+from pkc.passes.tile.load_windows import LoadWindows
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.shift_blocks import ShiftBlocks
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_blocks import SplitBlocks
 from pkc.passes.tile.unroll_phases import UnrollPhases
+from pkc.passes.tile.unroll_taps import UnrollTaps
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets.target import Target
 
@@ -157,9 +160,10 @@ def _takes_half(kernel: KernelOp, target: Target) -> bool:
 
 def pointwise(several: Sequence[Candidate], target: Target) -> list[Candidate]:
     """Those whose tiles are measured to be the best ones of what only computes element by element; all if the tiles
-    are not of two dimensions, or something else is computed."""
+    are not of two dimensions, something else is computed, or elements come with their neighbours, of which other tiles
+    have fewer."""
     ops = [op for one in several for op in one.kernel.walk()]
-    if any(isinstance(op, MmaOp | RowReduction | CumSumOp | AccumulateOp | TransposeOp) for op in ops):
+    if any(isinstance(op, MmaOp | RowReduction | CumSumOp | AccumulateOp | TransposeOp | WindowOp) for op in ops):
         return list(several)
     found = [
         one
@@ -270,6 +274,8 @@ _PLANS = (
     CoarsenTasks(),
     OrderScatters(),
     LoadQuotients(),
+    UnrollTaps(),
+    LoadWindows(),
     PlanOverlap(),
     StraddleShards(),
     PlanPackets(),

@@ -98,6 +98,7 @@ from pkc.passes.tile.join_dimensions import JoinDimensions
 from pkc.passes.tile.join_tasks import JoinTasks
 from pkc.passes.tile.lift_sums import LiftSums
 from pkc.passes.tile.load_quotients import LoadQuotients
+from pkc.passes.tile.load_windows import LoadWindows
 from pkc.passes.tile.order_scatters import OrderScatters
 from pkc.passes.tile.pad_axes import PadAxes
 from pkc.passes.tile.part_axes import PartAxes
@@ -110,6 +111,7 @@ from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
 from pkc.passes.tile.start_at_zero import StartAtZero
 from pkc.passes.tile.unroll_phases import UnrollPhases
+from pkc.passes.tile.unroll_taps import UnrollTaps
 from pkc.passes.tile.wrap_statements import WrapStatements
 from pkc.targets import DEFAULT
 
@@ -135,6 +137,8 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own
     LoadQuotients(),  # blocks are what they stay; before loads are hoisted
     JoinDimensions(),  # blocks are what they stay; before loads are hoisted, of which each would go its own way
+    UnrollTaps(),  # loops are divided where they are; before the next pass, which looks for constant places
+    LoadWindows(),  # blocks are what they stay; before loads are hoisted, of which each would go its own way
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body
     FoldColumns(),  # behind what evaluates the bodies of loops; before their masks go into branches

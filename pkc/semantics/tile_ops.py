@@ -26,6 +26,7 @@ from pkc.dialect import (
     scans,
     tile,
     uncertain,
+    windows,
 )
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
@@ -209,6 +210,10 @@ def _pick(op: interleaved.PickOp, real: Real) -> Unary:
     return lambda a: a[..., op.which :: op.step]
 
 
+def _window(op: windows.WindowOp, real: Real) -> Unary:
+    return lambda a: a[op.part]
+
+
 def _zip(op: interleaved.ZipOp, real: Real) -> Callable[..., Values]:
     return lambda *tiles: error_bounds.zipped(tiles)
 
@@ -375,6 +380,7 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.RepeatOp: Structure(_repeat, _moved(_repeated_errors), _uncertain(_repeated_errors)),
     tile.EnlargeOp: Structure(_enlarge, _moved(error_bounds.enlarge), _uncertain(error_bounds.enlarge)),
     interleaved.PickOp: Structure(_pick, _moved(error_bounds.pick), _uncertain(error_bounds.pick)),
+    windows.WindowOp: Structure(_window, _moved(error_bounds.window), _uncertain(error_bounds.window)),
     interleaved.ZipOp: Structure(
         _zip, _always(error_bounds.all_elements), _always(uncertain.unless_exact(error_bounds.zip_rule))
     ),

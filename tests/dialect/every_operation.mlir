@@ -59,6 +59,8 @@ builtin.module {
       %along = pk.cum_sum %widened : !pk.tile<64x64xf32>
       %again = pk.repeat %parts : !pk.tile<64x8xf32> -> !pk.tile<64x64xf32>
       %larger = pk.enlarge %parts : !pk.tile<64x8xf32> -> !pk.tile<128x64xf32>
+      %part = pk.window %larger at [1, 3] : !pk.tile<128x64xf32> -> !pk.tile<32x60xf32>
+      %one_row = pk.window %larger at [5, 1] step [0, 2] : !pk.tile<128x64xf32> -> !pk.tile<16xf32>
       %odd = pk.pick %larger at 1 of 2 : !pk.tile<128x64xf32> -> !pk.tile<128x32xf32>
       %turns = pk.zip %odd, %odd : !pk.tile<128x32xf32>, !pk.tile<128x32xf32> -> !pk.tile<128x64xf32>
       %clip = pk.clip %x axis 1 to %k fill 0xff800000 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>

@@ -80,6 +80,36 @@
 
 // -----
 
+// CHECK: invalid `pk.window`: the window ends behind the 8 elements of an axis of !pk.tile<8xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.window %a at [2] step [2] : !pk.tile<8xf32> -> !pk.tile<4xf32>
+
+// -----
+
+// CHECK: invalid `pk.window`: the window ends behind the 4 elements of an axis of !pk.tile<4x8xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<4x8xf32>
+%r = pk.window %a at [4, 0] step [0, 1] : !pk.tile<4x8xf32> -> !pk.tile<8xf32>
+
+// -----
+
+// CHECK: invalid `pk.window`: a window of !pk.tile<8xf32> with axes [0] is no !pk.tile<2x2xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.window %a at [2] : !pk.tile<8xf32> -> !pk.tile<2x2xf32>
+
+// -----
+
+// CHECK: invalid `pk.window`: expected an offset and a step for each axis of !pk.tile<8xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.window %a at [2, 0] : !pk.tile<8xf32> -> !pk.tile<2xf32>
+
+// -----
+
+// CHECK: invalid `pk.window`: offsets and steps are not negative
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.window %a at [-1] : !pk.tile<8xf32> -> !pk.tile<2xf32>
+
+// -----
+
 // CHECK: invalid `pk.pick`: there is no element 2 of 2
 %a = pk.full 0.0 : f32 : !pk.tile<8xf32>
 %r = pk.pick %a at 2 of 2 : !pk.tile<8xf32> -> !pk.tile<4xf32>

@@ -46,6 +46,7 @@ from tests.joined import PROGRAMS as JOINED
 from tests.matmuls import BATCHED, FORMS, GRAM, LOOPS, SUMS, matmul
 from tests.scattered import SCATTERED
 from tests.tiles import EPILOGUES, LONG, OVER_RANKS, TILES
+from tests.windows import PROGRAMS as WINDOWS
 from tests.written import WRITTEN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -135,6 +136,7 @@ def _table() -> Iterator[Case]:
     yield from _tiles()
     yield from _axes()
     yield from _joined()
+    yield from _windows()
     yield Case("gemm_fp8", "gemm_fp8", lengths.matrices(16), alone=True)
     yield Case("gemm_fp8 uneven", "gemm_fp8", lengths.uneven, alone=True)
     yield Case("gemm_fp8_blocks", "gemm_fp8_blocks", lengths.scaled, alone=True)
@@ -393,6 +395,13 @@ def _joined() -> Iterator[Case]:
     for name, text in JOINED.items():
         sizes = lengths.of(text, lengths.ALIGNED, lengths.UNEVEN, lengths.LARGE)
         yield Case(f"joined {name}", text.lstrip(), sizes, alone=True)
+
+
+def _windows() -> Iterator[Case]:
+    """Elements that are loaded at several shifted places, of rows that suit TMA and others."""
+    for name, text in WINDOWS.items():
+        sizes = lengths.of(text, lengths.ALIGNED, lengths.UNEVEN, lengths.LARGE, {**lengths.ALIGNED, "M": 17, "N": 140})
+        yield Case(f"windows {name}", text.lstrip(), sizes, alone=True)
 
 
 def _functions() -> Iterator[Case]:

@@ -151,18 +151,64 @@ kernel k(X: f32[M, N], S: bf16[N].replicate()):
             " up in order: `deterministic=False` adds them where they live",
         ),
     ],
-    "pk-shift-blocks": [
+    "pk-load-windows": [
         (
             """
-kernel k(X: bf16[M, N], Y: bf16[M, N]):
-    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+kernel k(X: bf16[M, 100], Y: bf16[M, 100]):
+    for m, n in tasks(blocks(M, 16), blocks(100, 64)):
         Y[m, n] = X[m, n - 1]
 """,
             "",
             3,
-            "pk.gather: a shifted block goes by a table, not as other blocks do: what is added to its positions may be"
-            " negative, and it goes along rows, which begin with the array",
+            "pk.gather: what is loaded of `X` is no part of a tile that TMA loads: rows of the array begin at no"
+            " multiple of 16 bytes, and TMA moves such alone",
         ),
+        (
+            """
+kernel k(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = X[m, n - 1]
+""",
+            "",
+            3,
+            "pk.gather: what is loaded of `X` is no part of a tile that TMA loads: TMA would bring more than a fourth"
+            " too much",
+        ),
+        (
+            """
+kernel k(X: bf16[M, N], s: i32[1], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = cast(X[m, n - s[0]], f32)
+""",
+            "",
+            3,
+            "pk.gather: what is loaded of `X` is no part of a tile that TMA loads: their blocks may begin where no"
+            " multiple of 16 bytes is, which TMA needs",
+        ),
+        (
+            """
+kernel k(X: bf16[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = cast(X[m, n], f32) + cast(X[m + 15, n + 60], f32)
+""",
+            "",
+            3,
+            "pk.load: what is loaded of `X` is no part of a tile that TMA loads: a tile with all of them is larger than"
+            " theirs are together",
+        ),
+        (
+            """
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(M, blocks(N, 1024)):
+        Y[m, n] = exp(X[m, n - 1])
+""",
+            "",
+            3,
+            "pk.gather: what is loaded of `X` is no part of a tile that TMA loads: long rows move as they lie in"
+            " memory, where nothing brings zeros for what lies outside",
+        ),
+    ],
+    "pk-shift-blocks": [
         (
             """
 kernel k(X: bf16[M, L], Y: bf16[M, N].shard(0)):
@@ -648,6 +694,7 @@ ELSEWHERE = {
     "pk-split-rows": "split_rows.mlir",
     "pk-load-quotients": "load_quotients.mlir",
     "pk-join-dimensions": "join_dimensions.mlir",
+    "pk-unroll-taps": "unroll_taps.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
     "pk-piece-gathers": "piece_gathers.mlir",

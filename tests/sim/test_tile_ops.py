@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import IndexType
 from xdsl.utils.test_value import create_ssa_value
 
-from pkc.dialect import elementwise, interleaved, reductions, tile
+from pkc.dialect import elementwise, interleaved, reductions, tile, windows
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
@@ -294,6 +294,18 @@ def test_enlarged_tiles():
     assert made.shape == found.error.shape == (6, 12)
     assert all(made[i, j] == a[i // 2, j // 3] for i in range(6) for j in range(12))
     assert all(found.error[i, j] == errors[i // 2, j // 3] for i in range(6) for j in range(12))
+
+
+def test_windows():
+    """Element (i, j) is element (1 + 2 i, 3 + j), and so is its error; of one place of an axis, that place."""
+    a, errors = floats((6, 9)), np.arange(54.0).reshape(6, 9) / 1e3
+    for op, there in (
+        (windows.WindowOp(of(f32, (6, 9)), (1, 3), (3, 5), (2, 1)), np.ix_((1, 3, 5), range(3, 8))),
+        (windows.WindowOp(of(f32, (6, 9)), (4, 0), (3,), (0, 3)), (4, (0, 3, 6))),
+    ):
+        made, found = tile_ops.value(op)(a), tile_ops.bounded(op)(Bounded(a.astype(np.float64), errors))
+        np.testing.assert_array_equal(made, a[there])
+        np.testing.assert_array_equal(found.error, errors[there])
 
 
 def test_elements_in_turn():

@@ -13,6 +13,7 @@ from pkc.dialect.interleaved import PickOp, ZipOp
 from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, EnlargeOp, PositionsOp, RepeatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
+from pkc.dialect.windows import WindowOp
 
 
 def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
@@ -37,7 +38,7 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
         return block_of_axis(op.tile, op.positions.index(axis)) if axis in op.positions else None
     if isinstance(op, PickOp | ZipOp):
         return block_of_axis(op.operands[0], axis) if axis < tile_type(tile).rank - 1 else None
-    if op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp):
+    if op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp | WindowOp):
         return None
     shape = tile_type(tile).shape
     alike = (value for value in op.operands if isinstance(value.type, TileType) and value.type.shape == shape)

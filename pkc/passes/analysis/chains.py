@@ -23,9 +23,10 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import NARROW, TileType, i32
+from pkc.dialect.windows import WindowOp
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp)
-_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, EnlargeOp, PickOp, TransposeOp))
+_VIEWS = frozenset((*_MADE_WHERE_USED, BroadcastOp, ClipOp, EnlargeOp, PickOp, TransposeOp, WindowOp))
 _POSITIONS = frozenset((AddOp, SubOp, MulOp, NegOp))
 
 

@@ -24,6 +24,12 @@ def ends_after(one: BlockOp, other: BlockOp, *, but_at_end: bool = False) -> boo
     return all(any(_is_at_least(end - by, other_end) for other_end in others) for end in ends)
 
 
+def ends_with_array(block: BlockOp) -> bool:
+    """Whether what lies past the end of a block also lies past the end of its dimension."""
+    length = _length(block_type(block.result).of)
+    return not block.in_shard and all(_is_at_least(end, length) for end in _ends(block))
+
+
 def _is_at_least(one: Polynomial, other: Polynomial) -> bool:
     number = (one - other).number
     return number is not None and number >= 0

@@ -26,6 +26,7 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
+from pkc.dialect.windows import WindowOp
 
 
 def committed(value: SSAValue) -> SSAValue:
@@ -84,6 +85,8 @@ def _behind(tile: SSAValue, axis: int) -> list[tuple[SSAValue, int]]:
         return [(op.iter_args[number], axis), *([(last.operands[number], axis)] if last is not None else [])]
     if isinstance(op, PickOp | ZipOp):
         return [(op.operands[0], axis)] if axis < tile_type(tile).rank - 1 else []
+    if isinstance(op, WindowOp):
+        return [(op.tile, op.axes[axis])]
     if isinstance(op, Block) or op.regions or isinstance(op, FoldOp | RepeatOp | EnlargeOp):
         return []
     shape = tile_type(tile).shape

@@ -22,8 +22,9 @@ from pkc.dialect.tile import (
     SplatOp,
     TransposeOp,
 )
+from pkc.dialect.windows import WindowOp
 
-WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, EnlargeOp, PickOp, ZipOp, TransposeOp)
+WHOLE = (AnyMmaOp, RowReduction, CumSumOp, FoldOp, RepeatOp, EnlargeOp, PickOp, ZipOp, WindowOp, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""
 
 BY_ELEMENT = (*OPERATIONS, CompareOp, CastOp, ClipOp, BroadcastOp, FullOp, SplatOp, PositionsOp)

@@ -15,6 +15,7 @@ from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
 from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import TransposeOp, tile_type
 from pkc.dialect.types import TileType
+from pkc.dialect.windows import WindowOp
 from pkc.passes.analysis.clusters import cluster_of, in_cta
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
@@ -52,8 +53,8 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     where they read less; fewer if no row has as many elements, and more if threads were left over. Of tiles that are
     read transposed neighbours in memory are those of other rows, so that one lane has a row, if there are as many."""
     rows, lengths, folds, part = 1, {2}, set[int](), in_cta(tasks)
-    picks = (op for op in tasks.walk() if isinstance(op, PickOp | ZipOp))
-    longer = {op.tile if isinstance(op, PickOp) else op.result for op in picks}  # threads have parts of these alone
+    parts = (op for op in tasks.walk() if isinstance(op, PickOp | WindowOp | ZipOp))
+    longer = {op.result if isinstance(op, ZipOp) else op.tile for op in parts}  # threads have parts of these alone
     for inner in tasks.walk():
         if isinstance(inner, FoldOp):
             folds.add(tile_type(inner.result).shape[-1])

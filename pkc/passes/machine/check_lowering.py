@@ -28,6 +28,7 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import BlockType, TileType, dtype_bytes, dtype_name
+from pkc.dialect.windows import WindowOp
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import enclosing_tasks, maker
 from pkc.passes.analysis.named_tiles import array_name, dimension, size_text
@@ -227,7 +228,9 @@ def _is_in_registers(value: SSAValue) -> bool:
     """Whether threads have elements of a tile, or read them: not if only MMAs do, or each of them reads some again."""
     if not _is_staged(value):
         return True
-    return not all(isinstance(use.operation, AnyMmaOp | TransposeOp | ClipOp | EnlargeOp) for use in value.uses)
+    return not all(
+        isinstance(use.operation, AnyMmaOp | TransposeOp | ClipOp | EnlargeOp | WindowOp) for use in value.uses
+    )
 
 
 def _stage(value: SSAValue) -> SSAValue:

@@ -20,10 +20,10 @@ from pkc.dialect.types import BlockType, Dim, PrivateType, dtype_bytes
 from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.covering import covers
 from pkc.passes.analysis.dependence import enclosing_tasks, sources, written_arrays
+from pkc.passes.analysis.row_lengths import between_rows
 from pkc.passes.build import add_parameter, append, before, constant
 from pkc.passes.entries import times
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.around import between_rows
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.remote_accesses import array_name, remote_stores, sums
 from pkc.remarks import missed

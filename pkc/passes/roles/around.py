@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
-from pkc.dialect.arrays import array_type
-from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import DIVISORS, kernel_of, packed
+from pkc.dialect.program import kernel_of, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import TransposeOp, block_type, tile_type
 from pkc.dialect.transfers import TMA, never_read_axes
-from pkc.dialect.types import BlockType, PrivateType, dtype_bytes, row_of
+from pkc.dialect.types import BlockType, PrivateType, dtype_bytes
 from pkc.passes.analysis.clusters import cluster_of
 from pkc.passes.analysis.pointwise import is_spread
+from pkc.passes.analysis.row_lengths import between_rows
 from pkc.targets.layout import AROUND, CHUNK
 from pkc.targets.target import target_of
 
@@ -62,29 +60,6 @@ def _ends(number: SSAValue) -> tuple[int, int] | None:
         return None
     first, stop = constant_of(loop.lb), constant_of(loop.ub)
     return None if first is None or stop is None else (first, stop - 1)
-
-
-def between_rows(op: LoadOp | GatherOp | StoreOp | AddToArrayOp) -> int:
-    """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
-    says nothing are taken to suit TMA, and so is a single row."""
-    array = array_type(op.array)
-    if array.rank < _ROWS:
-        return CHUNK
-    last, size = array.dimensions[-1], dtype_bytes(array.element_type)
-    if isinstance(array, PrivateType) and array.padded:
-        return CHUNK
-    if isinstance(last, int):
-        return last * size
-    known = divisor(op, row_of(array))
-    return known * size if known is not None else CHUNK
-
-
-def divisor(op: Operation, length: str) -> int | None:
-    """What a length is a multiple of, if the launch says it."""
-    kernel = kernel_of(op)
-    divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
-    known = divisors.data.get(length) if isinstance(divisors, DictionaryAttr) else None
-    return known.value.data if isinstance(known, IntegerAttr) else None
 
 
 def comes_with_more(op: LoadOp) -> bool:

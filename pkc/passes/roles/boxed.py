@@ -15,7 +15,7 @@ from pkc.dialect.types import PGLType, dtype_bytes
 from pkc.passes.analysis.boxed_rows import Boxes
 from pkc.passes.analysis.dependence import role_around
 from pkc.passes.analysis.multiples import ends_with_whole_block, multiple_of, position_multiple
-from pkc.passes.roles.around import between_rows
+from pkc.passes.analysis.row_lengths import between_rows
 from pkc.targets.layout import CHUNK
 from pkc.targets.target import target_of
 

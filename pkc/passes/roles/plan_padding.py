@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.ir import Operation, SSAValue, Use
 
-from pkc.dialect.access import AccumulateOp, AtomicAddOp, LoadOp, Scatter, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.arrays import array_type
-from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp
-from pkc.dialect.coordinates import BlockOp, IsWholeOp
-from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
+from pkc.dialect.by_table import GatherOp
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import NEVER_READ, UNREAD, boxes
 from pkc.dialect.types import BlockType, PGLType
 from pkc.passes.analysis.boxed_rows import boxes_of
-from pkc.passes.analysis.list_ends import ends_after
 from pkc.passes.analysis.multiples import ends_with_whole_block
+from pkc.passes.analysis.unread import Padding
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.around import rows_begin_anywhere, surely_whole
-
-_STORES = (StoreOp, StoreAddOp, AtomicAddOp, AccumulateOp)
-_SCATTERS = ScatterAccumulateOp | Scatter
-_BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, ClipOp)
 
 
 class PlanPadding(KernelPass):
@@ -71,7 +62,7 @@ def _plan(op: LoadOp) -> None:
         axis
         for axis, block in _blocks(op)
         if (not ends_with_whole_block(block) or _ends_with_other_shard(op, block))
-        and _Padding(block.result).is_unread(op.result, axis)
+        and Padding(block.result).is_unread(op.result, axis)
     ]
     if axes:
         op.attributes[UNREAD] = DenseArrayBase.from_list(i64, axes)
@@ -80,7 +71,7 @@ def _plan(op: LoadOp) -> None:
 def _plan_boxes(op: GatherOp) -> None:
     found = boxes_of(op)
     block = None if found is None else found.block
-    if block is not None and _Padding(block).is_unread(op.result, 0):
+    if block is not None and Padding(block).is_unread(op.result, 0):
         op.attributes[UNREAD] = DenseArrayBase.from_list(i64, [0])
 
 
@@ -88,7 +79,7 @@ def _plan_rows(op: LoadOp) -> None:
     axes = [
         axis
         for axis, block in _blocks(op)
-        if not surely_whole(block.result) and _Padding(block.result, zeros=False).is_unread(op.result, axis)
+        if not surely_whole(block.result) and Padding(block.result, zeros=False).is_unread(op.result, axis)
     ]
     if axes:
         op.attributes[NEVER_READ] = DenseArrayBase.from_list(i64, axes)
@@ -108,97 +99,3 @@ def _ends_with_other_shard(op: LoadOp, block: BlockOp) -> bool:
     owners = [index.owner for index in op.indices]
     dims += [dim for dim, owner in enumerate(owners) if isinstance(owner, BlockOp) and owner.in_shard]
     return block.in_shard and owners.index(block) != dims[0]
-
-
-class _Padding:
-    """What tiles have past the end of one block; where that is the end of the array, `zeros`, which may be read."""
-
-    def __init__(self, block: SSAValue, *, zeros: bool = True) -> None:
-        self._block = block
-        self._zeros = zeros
-        self._seen: set[tuple[SSAValue, int]] = set()
-
-    def is_unread(self, tile: SSAValue, axis: int) -> bool:
-        """Whether nothing that leaves the kernel depends on what a tile has there; a loop is assumed to be fine until
-        one of its uses is not."""
-        if (tile, axis) in self._seen:
-            return True
-        self._seen.add((tile, axis))
-        return all(self._is_unread_by(use, axis) for use in tile.uses)
-
-    def _is_unread_by(self, use: Use, axis: int) -> bool:
-        op, operand = use.operation, use.index
-        if self._is_whole_at(op):
-            return True
-        if isinstance(op, _STORES):
-            return self._is_left_out(op, axis)
-        if isinstance(op, _SCATTERS):
-            return op.operands[operand] is op.tile and self._is_dropped(op, axis)
-        if isinstance(op, ClipOp) and self._ends_there(op.block) and op.axis.value.data == axis:
-            return True
-        found = _goes_to(op, operand, axis)
-        return found is not None and all(self.is_unread(value, there) for value, there in found)
-
-    def _ends_there(self, other: SSAValue) -> bool:
-        """Whether what lies past the end of the block also lies past the end of another one, of as many positions of
-        which some more are there; or past the end of the array, where TMA gives zeros."""
-        if other is self._block:
-            return True
-        one, two = self._block.owner, other.owner
-        return isinstance(one, BlockOp) and isinstance(two, BlockOp) and ends_after(one, two, but_at_end=self._zeros)
-
-    def _is_whole_at(self, op: Operation) -> bool:
-        """Whether an operation stands in a branch that is taken only where the block is whole."""
-        branch, around = op.parent, op.parent_op()
-        while around is not None:
-            if isinstance(around, scf.IfOp) and branch is around.true_region.block and self._needs_whole(around.cond):
-                return True
-            branch, around = around.parent, around.parent_op()
-        return False
-
-    def _needs_whole(self, condition: SSAValue) -> bool:
-        op = condition.owner
-        if isinstance(op, arith.AndIOp):
-            return self._needs_whole(op.lhs) or self._needs_whole(op.rhs)
-        return isinstance(op, IsWholeOp) and self._ends_there(op.block)
-
-    def _is_left_out(self, op: StoreOp | StoreAddOp | AtomicAddOp | AccumulateOp, axis: int) -> bool:
-        """Whether a store leaves out what its tile has past the end of the block."""
-        return self._ends_there([index for index in op.indices if isinstance(index.type, BlockType)][axis])
-
-    def _is_dropped(self, op: _SCATTERS, axis: int) -> bool:
-        """The same of what goes where tables say: past the end these name nothing, or a block that goes along ends."""
-        along = [(place, at.index(axis)) for place, at in zip(op.places, op.axes_of_places, strict=True) if axis in at]
-        return any(self._ends_there(place) or self._is_negative(place, at) for place, at in along)
-
-    def _is_negative(self, table: SSAValue, axis: int) -> bool:
-        clip = table.owner
-        if not isinstance(clip, ClipOp):
-            return False
-        found = self._ends_there(clip.block) and clip.axis.value.data == axis and clip.constant < 0
-        return found or self._is_negative(clip.tile, axis)
-
-
-def _goes_to(op: Operation, operand: int, axis: int) -> list[tuple[SSAValue, int]] | None:
-    """The results to which an axis of an operand becomes an axis, element by element; None if it is used otherwise."""
-    if isinstance(op, _BY_ELEMENT):
-        return [(op.results[0], axis)]
-    if isinstance(op, TransposeOp):
-        return [(op.result, 1 - axis)]
-    if isinstance(op, BroadcastOp):
-        return [(op.result, op.positions[axis])]
-    if isinstance(op, RowReduction):
-        return [(op.result, axis)] if axis < tile_type(op.tile).rank - 1 else None
-    if isinstance(op, MmaOp):
-        return [(op.result, axis)] if op.operands[operand] is op.acc or axis == operand else None
-    if isinstance(op, scf.ForOp):
-        place = operand - 3
-        found: list[tuple[SSAValue, int]] = [(op.body.block.args[1 + place], axis), (op.results[place], axis)]
-        return found
-    if isinstance(op, scf.YieldOp):
-        around = op.parent_op()
-        goes: list[tuple[SSAValue, int]] = [] if around is None else [(around.results[operand], axis)]
-        if isinstance(around, scf.ForOp):
-            goes.append((around.body.block.args[1 + operand], axis))
-        return goes
-    return None

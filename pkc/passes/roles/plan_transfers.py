@@ -26,8 +26,9 @@ from pkc.passes.analysis.boxed_rows import boxes_of
 from pkc.passes.analysis.computed_rows import computed
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
+from pkc.passes.analysis.row_lengths import between_rows, divisor
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.around import between_rows, comes_with_more, divisor
+from pkc.passes.roles.around import comes_with_more
 from pkc.passes.roles.boxed import why_no_boxes
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks

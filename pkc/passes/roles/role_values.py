@@ -15,6 +15,7 @@ from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, EnlargeOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
+from pkc.dialect.windows import WindowOp
 from pkc.passes.analysis.tables import is_table
 from pkc.passes.roles.assign_roles import role_of
 
@@ -106,7 +107,7 @@ def _keep_until_passed_on(found: list[RoleValue]) -> None:
                 role_value.last = max(role_value.last, _within(block, other.made[-1]), key=block.get_operation_index)
 
 
-VIEWS = (TransposeOp, BroadcastOp, EnlargeOp, PickOp, ClipOp, CastOp)
+VIEWS = (TransposeOp, BroadcastOp, EnlargeOp, PickOp, WindowOp, ClipOp, CastOp)
 """Operations whose result may be the operand's memory, seen in another way."""
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation
 
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.scalars import constant_of
-from pkc.passes.build import append_copy, constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.tile.write_out import iterations, write_out
 from pkc.remarks import missed
 
 _MOST = 64
@@ -45,47 +44,15 @@ class UnrollPhases(KernelPass):
         todo = _loops(kernel.body.block.ops)
         while todo:
             loop = todo.pop()
-            numbers, tasks = _iterations(loop), sum(isinstance(op, TasksOp) for op in loop.walk())
+            numbers, tasks = iterations(loop), sum(isinstance(op, TasksOp) for op in loop.walk())
             if numbers is None:
                 missed(self.name, loop, "a run-time value says how many iterations this loop around `tasks` has")
             elif len(numbers) * tasks > _MOST:
                 missed(self.name, loop, f"this loop has {len(numbers) * tasks} `tasks` written out, more than {_MOST}")
             else:
-                todo += _loops(_write_out(loop, numbers))
+                todo += _loops(write_out(loop, numbers))
 
 
 def _loops(ops: Iterable[Operation]) -> list[scf.ForOp]:
     """Those around tasks."""
     return [op for op in ops if isinstance(op, scf.ForOp) and any(isinstance(inner, TasksOp) for inner in op.walk())]
-
-
-def _iterations(loop: scf.ForOp) -> range | None:
-    first, end, step = map(constant_of, (loop.lb, loop.ub, loop.step))
-    return None if first is None or end is None or not step else range(first, end, step)
-
-
-def _write_out(loop: scf.ForOp, numbers: range) -> list[Operation]:
-    """The operations that stand in place of a loop."""
-    variable, *carried = loop.body.block.args
-    values: list[SSAValue] = list(loop.iter_args)
-    made = Block()
-    for number in numbers:
-        which = constant(number)
-        which.location = loop.location
-        made.add_op(which)
-        known: dict[SSAValue, SSAValue] = {variable: which.result, **dict(zip(carried, values, strict=True))}
-        *body, last = loop.body.block.ops
-        for op in body:
-            append_copy(made, op, known)
-        values = [known.get(value, value) for value in last.operands]
-    for result, value in zip(loop.results, values, strict=True):
-        result.replace_all_uses_with(value)
-    block = loop.parent
-    assert block is not None
-    ops = list(made.ops)
-    for op in ops:
-        op.detach()
-        block.insert_op_before(op, loop)
-    loop.detach()
-    loop.erase()
-    return ops

@@ -28,10 +28,11 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import FLOATS, INTEGERS, f32, i32
+from pkc.dialect.windows import WindowOp
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.analysis.register_axes import lies_across
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import exchange, fragments, in_pairs, interleaved, row_results, scans, staging
+from pkc.passes.machine.lowering import exchange, fragments, in_pairs, interleaved, row_results, scans, staging, windows
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.elements import apply, constant
 from pkc.passes.machine.lowering.fragments import (
@@ -72,6 +73,8 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
         _enlarge(role, op)
     elif isinstance(op, PickOp):
         interleaved.pick(role, op)
+    elif isinstance(op, WindowOp):
+        windows.window(role, op)
     elif isinstance(op, ZipOp):
         interleaved.zip_tiles(role, op)
     elif isinstance(op, ClipOp):
