@@ -423,7 +423,38 @@ def _messages(i: Arrays, ranks: int) -> Arrays:
     return {"O": found}
 
 
+def _seen_before(i: Arrays, ranks: int) -> Arrays:
+    q, k, v = (f64(i[name]) for name in "QKV")
+    return {
+        "O": np.stack(
+            [_attended(q[s : s + 1], k[max(0, s - 79) : s + 1], v[max(0, s - 79) : s + 1])[0] for s in range(i["S"])]
+        )
+    }
+
+
 OVER_RANKS = {
+    "attention to a window of all shards": Irregular(
+        """
+kernel window(Q: bf16[S, 64].shard(0), K: bf16[S, 64].shard(0), V: bf16[S, 64].shard(0), O: bf16[S, 64].shard(0)):
+    for q in tasks(blocks(S, 64, of=rank)):
+        m = full(f32, -1e30, q)
+        d = zeros(f32, q)
+        acc = zeros(f32, q, 64)
+        for kv in blocks(S, 64):
+            s = Q[q] @ K[kv].T * 0.125
+            s = where(positions(q) >= positions(kv) and positions(q) - positions(kv) < 80, s, -inf)
+            top = max(m, rowmax(s))
+            p = exp(s - top)
+            a = exp(m - top)
+            d = d * a + rowsum(p)
+            acc = acc * a + cast(p, bf16) @ V[kv]
+            m = top
+        O[q] = acc / max(d, 1e-30)
+""",
+        fixed({"S": 131}, {"S": 1111}),
+        _seen_before,
+        alone=False,
+    ),
     "as many rows to each rank as memory says": Irregular(
         """
 kernel sent(count: i32[ranks], X: bf16[ranks, P, H], Y: bf16[ranks, P, H].symmetric()):

@@ -82,5 +82,29 @@ OPERANDS = (
         "codegen/test_boxes.py",
         "each_row",
     ),
+    Mistake(
+        "blocks of all shards are taken for equally far apart",
+        "dialect/blocks.py",
+        "return whole * count(0, length, size) + count(0, rest, size)\n\n\ndef sharded_block",
+        "return count(0, limit, size)\n\n\ndef sharded_block",
+        "passes/test_masks.py",
+        "one_list",
+    ),
+    Mistake(
+        "tiles of a group are fetched as if groups went on into the next shard",
+        "passes/roles/visits.py",
+        "if index is None and fetch.group and not fetch.again and place is not None:",
+        "if False:",
+        "passes/test_fetch.py",
+        "window",
+    ),
+    Mistake(
+        "of a group the tiles in front of what tasks need are left out",
+        "passes/roles/visits.py",
+        "constant(max(fetch.group, 1))",
+        "constant(1)",
+        "passes/test_fetch.py",
+        "window",
+    ),
 )
 """For `tools.weakened`."""

@@ -138,6 +138,13 @@ def sharded_count(n: int, ranks: int, size: int) -> int:
     return full * count(0, length, size) + count(0, rest, size)
 
 
+def sharded_before(n: int, ranks: int, size: int, limit: int) -> int:
+    """How many blocks of a dimension, counted shard after shard, begin before a position; more, if all do."""
+    length = shard_length(n, ranks)
+    whole, rest = divmod(max(limit, 0), length)
+    return whole * count(0, length, size) + count(0, rest, size)
+
+
 def sharded_block(n: int, ranks: int, size: int, index: int) -> Block:
     """Block `index` of a dimension, counted shard after shard."""
     owner, within = divmod(index, count(0, shard_length(n, ranks), size))

@@ -293,6 +293,20 @@ class ZigzagCountOp(_Number):
 
 
 @irdl_op_definition
+class ShardedCountOp(_Number):
+    """How many blocks of a list that follows the shards of a dimension begin before a position. If all do, it may be
+    more."""
+
+    name = "pk.sharded_count"
+    limit = operand_def(IndexType())
+    block = prop_def(BlockType)
+    assembly_format = "$block `before` $limit attr-dict"
+
+    def __init__(self, block: BlockType, limit: SSAValue) -> None:
+        super().__init__(operands=[limit], properties={"block": block}, result_types=[IndexType()])
+
+
+@irdl_op_definition
 class IsWholeOp(IRDLOperation):
     """Whether a block has as many positions as its type says: no edge cuts it off."""
 

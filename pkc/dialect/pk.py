@@ -50,6 +50,7 @@ PROGRAM = (
     coordinates.ZigzagPositionOp,
     coordinates.ZigzagGapOp,
     coordinates.ZigzagCountOp,
+    coordinates.ShardedCountOp,
     coordinates.IsWholeOp,
     coordinates.VisitedOp,
     coordinates.FirstVisitedOp,

@@ -118,6 +118,10 @@ def _zigzag_count(op: coordinates.ZigzagCountOp, machine: Machine) -> Callable[[
     return lambda limit, shard: blocks.zigzag_count(n, ranks, size, shard, inside, limit)
 
 
+def _sharded_before(op: coordinates.ShardedCountOp, machine: Machine) -> Callable[[int], int]:
+    return functools.partial(blocks.sharded_before, machine.size(op.block.of), machine.ranks, op.block.extent)
+
+
 def _is_whole(op: coordinates.IsWholeOp, machine: Machine) -> Callable[[Block], bool]:
     extent = block_type(op.block).extent
     return lambda block: block.length == extent
@@ -228,6 +232,7 @@ _FUNCTIONS: dict[type[Operation], Callable[[Any, Machine], Callable[..., Any]]] 
     coordinates.ZigzagPositionOp: _zigzag,
     coordinates.ZigzagGapOp: _zigzag,
     coordinates.ZigzagCountOp: _zigzag_count,
+    coordinates.ShardedCountOp: _sharded_before,
     coordinates.IsWholeOp: _is_whole,
     coordinates.VisitedOp: lambda op, machine: _visited,
     coordinates.FirstVisitedOp: lambda op, machine: max,

@@ -730,6 +730,17 @@ def test_blocks_before_a_position_in_zigzag_order(inside: int) -> None:
                 assert evaluate(n, count_of_ranks, rank, before)[count] == expected
 
 
+def test_blocks_before_a_position_shard_after_shard() -> None:
+    block = Block(arg_types=[IndexType()] * 3)
+    extent, ranks, limit = block.args
+    count = _OneDimension(Emitter(block, UNKNOWN_LOC, TARGET), extent, ranks).sharded_before(BlockType("S", 4), limit)
+    evaluate = integers(block)
+    for n, count_of_ranks in ((1, 3), (8, 1), (29, 2), (48, 3), (30, 4)):
+        for before in range(-6, n + 3):
+            expected = blocks.sharded_before(n, count_of_ranks, 4, before)
+            assert evaluate(n, count_of_ranks, before)[count] == expected
+
+
 GATHER = """\
 kernel gather(X: f32[M, N].shard(0), Y: f32[M, N].replicate()):
     for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):

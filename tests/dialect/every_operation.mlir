@@ -23,6 +23,7 @@ builtin.module {
       %high_end = pk.zigzag_position last %k : !pk.block<K by 64>
       %gap = pk.zigzag_gap %k : !pk.block<K by 64>
       %fewer = pk.zigzag_count last <K by 64> of %peer before %gap
+      %early = pk.sharded_count <K by 64> before %gap
       %some = pk.visited %one of %nm
       %later = pk.first_visited %one from %zero
       %whole = pk.is_whole %m : !pk.block<M by 64>

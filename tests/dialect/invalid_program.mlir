@@ -179,6 +179,13 @@ pk.kernel @k() {
 
 // -----
 
+// A limit is a number.
+// CHECK: invalid `pk.sharded_count`
+%a = "t.v"() : () -> f32
+%r = "pk.sharded_count"(%a) <{block = !pk.block<K by 64>}> : (f32) -> index
+
+// -----
+
 // A gap is in a block.
 // CHECK: invalid `pk.zigzag_gap`
 %a = pk.rank

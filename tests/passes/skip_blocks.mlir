@@ -247,9 +247,11 @@ pk.kernel @added(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %L: !pk.private
   }
 }
 
-// Of a list that goes over the boundaries of shards nothing is left out: blocks there may be shorter.
+// Of a list that goes over the boundaries of shards, where blocks may be shorter, positions say how many.
 // CHECK-LABEL: pk.kernel @across
-// CHECK:       scf.for %j = %i to %n step
+// CHECK:       %[[NEEDED:.*]] = pk.sharded_count <N by 8> before %{{.*}}
+// CHECK-NEXT:  %[[BOUND:.*]] = pk.visited %[[NEEDED]] of %n
+// CHECK-NEXT:  scf.for %j = %i to %[[BOUND]] step
 pk.kernel @across(%A: !pk.pgl<[N, 16], bf16, shard 0> {pk.name = "A"}, %T: !pk.pgl<[N], f32, shard 0> {pk.name = "T"}) {
   %i = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -276,6 +278,35 @@ pk.kernel @across(%A: !pk.pgl<[N, 16], bf16, shard 0> {pk.name = "A"}, %T: !pk.p
   scf.yield %v : !pk.tile<8xf32>
   }
   pk.store %t, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.pgl<[N], f32, shard 0>
+}
+
+// Of half the position of a block it is not known in which iteration it comes to a limit.
+// CHECK-LABEL: pk.kernel @half
+// CHECK:       scf.for %j = %i to %n step
+pk.kernel @half(%A: !pk.private<[N, 8], f32> {pk.name = "A"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %n = pk.block_count <N by 8>
+  %d = pk.block[%i] : !pk.block<8 by 8>
+  %q = pk.block[%i] : !pk.block<N by 8>
+  %none = pk.full 0xff800000 : f32 : !pk.tile<8x8xf32>
+  %top = pk.full 0xff800000 : f32 : !pk.tile<8xf32>
+  %qs = pk.positions %q : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %qr = pk.broadcast %qs axes [0] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %t = scf.for %j = %i to %n step %one iter_args(%u = %top) -> (!pk.tile<8xf32>) {
+    %kv = pk.block[%j] : !pk.block<N by 8>
+    %x = pk.load %A[%kv, %d : !pk.block<N by 8>, !pk.block<8 by 8>] : !pk.private<[N, 8], f32> -> !pk.tile<8x8xf32>
+    %begin = pk.block_position %kv : !pk.block<N by 8>
+    %middle = arith.floordivsi %begin, %two : index
+    %limit = pk.splat %middle : index -> !pk.tile<8x8xi32>
+    %b = pk.compare ge, %qr, %limit : !pk.tile<8x8xi32> -> !pk.tile<8x8xi1>
+    %m = pk.select %b, %x, %none : !pk.tile<8x8xi1>, !pk.tile<8x8xf32>
+    %h = pk.row_max %m : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+    %v = pk.max %u, %h : !pk.tile<8xf32>
+    scf.yield %v : !pk.tile<8xf32>
+  }
+  pk.store %t, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }
 
 // Nothing is said of a loop that goes over no blocks.

@@ -174,6 +174,19 @@ kernel k(Q: bf16[S, D].shard(0, zigzag=True), K: bf16[S, D].shard(0, zigzag=True
 """,
         [("K", "local spread 2 group 256 visited")],
     ),
+    "a window of all shards in one list": Case(
+        """
+kernel k(Q: bf16[S, 128].shard(0), K: bf16[S, 128].shard(0), Y: f32[S].shard(0)):
+    for q in tasks(blocks(S, 64, of=rank)):
+        top = full(f32, -inf, q)
+        for kv in blocks(S, 64):
+            s = where(positions(q) >= positions(kv) and positions(q) - positions(kv) < 200, Q[q] @ K[kv].T, -inf)
+            top = max(top, rowmax(s))
+        Y[q] = top
+""",
+        [("K", "local spread 1 group 8 visited")],
+        dims={"S": 1400},  # of which no shard has a multiple of 8 blocks
+    ),
     "blocks that tasks skip, in groups": Case(
         """
 kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), V: bf16[S, D].shard(0), O: bf16[S, D].shard(0),
@@ -397,3 +410,26 @@ def test_the_protocol_holds_for_launch_after_launch(name: str) -> None:
         assert not found.undecided
         wrong += [f"{schedule}, {ranks} ranks: {finding}" for finding in found.findings]
     assert not wrong
+
+
+HEADS = """
+kernel k(Q: bf16[H, S, 16], K: bf16[G, S, 16].shard(1), Y: f32[H, S]):
+    for {tasks}:
+        {named}
+        top = full(f32, -inf, q)
+        for kv in blocks(S, 16):
+            top = max(top, rowmax(Q[h, q] @ K[g, kv].T))
+        Y[h, q] = top
+"""
+
+
+def test_a_tile_that_several_tasks_share_comes_once_if_an_index_names_it() -> None:
+    """What the remark says, and that it helps."""
+    shared = HEADS.format(tasks="h, q in tasks(H, blocks(S, 16))", named="g = h // (H // G)")
+    apart = HEADS.format(tasks="g, i, q in tasks(G, H // G, blocks(S, 16))", named="h = g * (H // G) + i")
+    found, helped = (
+        compile_program(parse_text(Source("k.pk", text)), level="roles").remarks for text in (shared, apart)
+    )
+    reason = "with an index for it, and one for those tasks, it comes once"
+    assert [reason in remark.reason for remark in found if remark.step == "pk-plan-overlap"] == [True]
+    assert not any(remark.step == "pk-plan-overlap" for remark in helped)

@@ -291,6 +291,28 @@ def test_zigzag_shards_are_left_out_from_the_first_masked_block_on(
             _same(before, after, {"S": size}, size, finite=finite, skips=any(expected), ranks=ranks)
 
 
+def _sharded(text: str) -> str:
+    """The window over shards, all of whose blocks are one list."""
+    text = re.sub(r"(\w: bf16\[)[ST](, D\])", r"\1S\2.shard(0)", text)
+    return text.replace("blocks(S, {rows})", "blocks(S, {rows}, of=rank)").replace("blocks(T,", "blocks(S,")
+
+
+@pytest.mark.parametrize(("ranks", "rows", "columns"), [(1, 16, 32), (2, 32, 32), (3, 32, 16), (4, 16, 16)])
+@pytest.mark.parametrize("name", FOLDED)
+def test_shards_in_one_list_are_left_out_from_the_first_masked_block_on(
+    name: str, ranks: int, rows: int, columns: int
+) -> None:
+    """Where shards end within a block, the next block begins closer than others do."""
+    condition, expected = FOLDED[name]
+    text = _sharded(WINDOW).format(condition=condition, masked="-inf", top="-inf", rows=rows, columns=columns)
+    program = parse_text(Source("k.pk", text))
+    before, after = (_lowered(program, without) for without in (MASKS, ()))
+    assert _bounds(after) == [expected]
+    for size in (64 * ranks, 37 * ranks, 131, 17):
+        for finite in (True, False):
+            _same(before, after, {"S": size}, size, finite=finite, skips=any(expected), ranks=ranks)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_zigzag_ranks_visit_as_many_blocks(ranks: int) -> None:
     """Causal: of n blocks of queries and of keys, n (n + 1) / 2 are visited, and each rank its share."""

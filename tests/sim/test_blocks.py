@@ -114,3 +114,13 @@ def test_zigzag_blocks_before_a_position(ranks):
                 found = blocks.zigzag_count(n, ranks, size, shard, inside, limit)
                 assert min(found, len(starts)) == sum(before)
                 assert before == sorted(before, reverse=True)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_blocks_before_a_position_shard_after_shard(ranks):
+    for n, size in itertools.product(range(1, 30), range(1, 6)):
+        count = blocks.sharded_count(n, ranks, size)
+        starts = [blocks.sharded_block(n, ranks, size, index).start for index in range(count)]
+        for limit in range(-size - 2, n + 3):
+            found = blocks.sharded_before(n, ranks, size, limit)
+            assert min(found, count) == sum(start < limit for start in starts)

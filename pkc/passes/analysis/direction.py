@@ -12,6 +12,7 @@ from pkc.dialect.coordinates import (
     BlockOp,
     BlockPositionOp,
     FirstVisitedOp,
+    ShardedCountOp,
     VisitedOp,
     ZigzagCountOp,
     ZigzagPositionOp,
@@ -59,6 +60,8 @@ def direction(value: SSAValue, index: SSAValue) -> Direction:
             return direction(op.block, index)
         case ZigzagPositionOp() if isinstance(op.block.owner, BlockOp) and op.block.owner.shard is not None:
             return direction(op.block, index)
+        case ShardedCountOp():
+            return direction(op.limit, index)
         case ZigzagCountOp() if direction(op.shard, index) is Direction.SAME:
             return direction(op.limit, index)
         case VisitedOp():

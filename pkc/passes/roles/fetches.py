@@ -189,7 +189,7 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
     try:
         _, places = buffer_of(read)
         loops = variables(read, address(read))
-        if any(_repeats(address(read), variable) for variable in loops):
+        if has_shared_tiles(read):
             return False
         if not whole:
             comes_back(groups_of(read, places, loops), places, loops)
@@ -202,6 +202,12 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
         for op in list(scratch.ops):
             scratch.erase_op(op, safe_erase=False)
     return True
+
+
+def has_shared_tiles(read: Read) -> bool:
+    """Whether several tasks or iterations have the same tile, as heads of queries that share a head of keys do: each
+    would fetch it."""
+    return any(_repeats(address(read), variable) for variable in variables(read, address(read)))
 
 
 def _repeats(values: Sequence[SSAValue], variable: SSAValue) -> bool:

@@ -24,7 +24,7 @@ from pkc.passes.analysis.dependence import maker
 from pkc.passes.build import phase_of, phases
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.program_slices import from_memory, variables
-from pkc.passes.roles.fetches import can_fetch
+from pkc.passes.roles.fetches import can_fetch, has_shared_tiles
 from pkc.passes.roles.pushes import CannotPushError, push_of
 from pkc.passes.roles.remote_accesses import (
     ALL_REDUCE,
@@ -217,6 +217,8 @@ def _is_table(op: RemoteAccess) -> bool:
     return any(isinstance(use.operation, InvertOp) and op.array is use.operation.table for use in op.array.uses)
 
 
+_ONE_INDEX = ", so that several tasks have the same tile; with an index for it, and one for those tasks, it comes once"
+
 _IN_PLACE = "`deterministic=False`: each contribution is added where the array lives, by the SM that computed it"
 
 
@@ -232,9 +234,11 @@ def _default(op: RemoteAccess, in_place: bool, straddles: bool) -> tuple[str, st
     if isinstance(op, Read):
         again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
         if again and not can_fetch(op) and not (isinstance(op, GatherOp) and not whole_rows(op)):
-            reason = f"each task along {', '.join(again)} fetches it again: its address is known only where it is used"
+            shared = has_shared_tiles(op)
+            why = "a quotient of an index names it" if shared else "its address is known only where it is used"
+            reason = f"each task along {', '.join(again)} fetches it again: {why}{_ONE_INDEX if shared else ''}"
             missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}", of_ranks=True)
-            return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
+            return "intra_sm", f"{why}: the SM that computes fetches it"
         if again and _is_short(op) and not straddles:
             return "intra_sm", f"a row, once in a task: the SM that computes fetches it, again along {', '.join(again)}"
         if again:

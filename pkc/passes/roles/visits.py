@@ -24,8 +24,17 @@ def skipping_loop(fetch: Fetch) -> scf.ForOp | None:
 
 def begins_later(fetch: Fetch) -> bool:
     """Whether tasks skip blocks in front of those that they need, all of which are fetched."""
-    loops = (op for op in ancestors(fetch.read) if isinstance(op, scf.ForOp) and op.body.block.args[0] in fetch.loops)
-    return any(isinstance(loop.lb.owner, FirstVisitedOp) for loop in loops)
+    loops = [op for op in ancestors(fetch.read) if isinstance(op, scf.ForOp) and op.body.block.args[0] in fetch.loops]
+    later = [loop for loop in loops if isinstance(loop.lb.owner, FirstVisitedOp)]
+    return any(loop is not skipping_loop(fetch) or first_needed(fetch, loop) is None for loop in later)
+
+
+def first_needed(fetch: Fetch, loop: scf.ForOp) -> SSAValue | None:
+    """The first iteration of a loop that its task needs, if it is known of all tasks which needs the earliest one."""
+    begins = loop.lb.owner
+    if not isinstance(begins, FirstVisitedOp) or _why_unknown(fetch, begins.needed):
+        return None
+    return begins.needed
 
 
 def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
@@ -35,6 +44,11 @@ def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
         return "they are read at several places"
     if variable in fetch.again or (fetch.group and loop_of(_grouped(fetch)) is not loop):
         return "one counter is for several of them"
+    return _why_unknown(fetch, needed)
+
+
+def _why_unknown(fetch: Fetch, needed: SSAValue) -> str:
+    """Why it is not known which of all tasks needs the most of a loop's iterations, or the earliest."""
     if from_memory(fetch.read, [needed]):
         return "arrays say which tasks visit them"
     if any(direction(needed, index) is Direction.UNKNOWN for index in _others(fetch, needed)):
@@ -43,29 +57,56 @@ def not_known(fetch: Fetch, loop: scf.ForOp) -> str:
 
 
 def is_visited(block: Block, fetch: Fetch, loop: scf.ForOp, known: Known) -> SSAValue:
-    """Append to `block` whether some task of this rank visits the tile, or one before it in its group: whether that
-    task does that runs most iterations."""
-    needed, variable, location = visited(loop).needed, loop.body.block.args[0], fetch.read.location
-    number, longest = known[variable], dict(known)
+    """Append to `block` whether some task of this rank visits the tile, or another one of its group: whether the task
+    does that runs most iterations, and the one that begins with the earliest."""
+    variable, location, own = loop.body.block.args[0], fetch.read.location, dict(known)
+    number, inside = _place(block, fetch, variable, known)
     ring = fetch.listed_ring
     if ring is not None and variable is ring.over:
-        number, _, ops = in_shard(known[ring.block.result])
-        for op in ops:
-            append(block, op, location)
         assert ring.block.shard is not None
-        longest[ring.block.shard] = next(op.result for op in ops if isinstance(op, OwnerOp))
-    for index in _others(fetch, needed):
-        one = append(block, constant(1), location)
-        last = arith.SubiOp(copy_value(block, iterations_of(index), longest), one)
-        longest[index] = append(block, last, location).result
-        if direction(needed, index) is Direction.DOWN:
-            longest[index] = append(block, constant(0), location).result
+        own[ring.block.shard] = append(block, OwnerOp(known[ring.block.result]), location).result
     if fetch.group:
         tiles = append(block, constant(fetch.group), location)
-        group = append(block, arith.DivSIOp(number, tiles), location).result
-        number = append(block, arith.MuliOp(group, tiles), location).result
-    bound = copy_value(block, needed, longest)
-    return append(block, arith.CmpiOp(number, bound, "slt"), location).result
+        rest = append(block, arith.RemSIOp(inside, tiles.result), location)
+        number = append(block, arith.SubiOp(number, rest.result), location).result
+    bound = _extreme(block, fetch, visited(loop).needed, own, Direction.UP)
+    found = append(block, arith.CmpiOp(number, bound, "slt"), location).result
+    begins = first_needed(fetch, loop)
+    if begins is None:
+        return found
+    first = _extreme(block, fetch, begins, own, Direction.DOWN)
+    one = append(block, constant(max(fetch.group, 1)), location)
+    behind = append(block, arith.AddiOp(number, one.result), location).result
+    later = append(block, arith.CmpiOp(behind, first, "sgt"), location).result
+    return append(block, arith.AndIOp(found, later), location).result
+
+
+def _place(block: Block, fetch: Fetch, variable: SSAValue, known: Known) -> tuple[SSAValue, SSAValue]:
+    """Append to `block` the number of the tile in the loop that skips others, and that by which it is in its group."""
+    ring, place = fetch.listed_ring, grouped_place(fetch)
+    through_ring = ring is not None and variable is ring.over
+    index = ring.block.result if ring is not None and through_ring else None
+    if index is None and fetch.group and not fetch.again and place is not None:
+        index = fetch.first.places[place]  # of one shard, though the loop goes through all
+    if index is None:
+        return known[variable], known[variable]
+    inside, _, ops = in_shard(copy_value(block, index, known))
+    for op in ops:
+        append(block, op, fetch.read.location)
+    return (inside if through_ring else known[variable]), inside
+
+
+def _extreme(block: Block, fetch: Fetch, number: SSAValue, known: Known, way: Direction) -> SSAValue:
+    """Append to `block` the greatest that a number is in any task, or with `way` down the least."""
+    found, location = dict(known), fetch.read.location
+    for index in _others(fetch, number):
+        if direction(number, index) is not way:
+            found[index] = append(block, constant(0), location).result
+            continue
+        one = append(block, constant(1), location)
+        last = arith.SubiOp(copy_value(block, iterations_of(index), found), one)
+        found[index] = append(block, last, location).result
+    return copy_value(block, number, found)
 
 
 def _grouped(fetch: Fetch) -> SSAValue:

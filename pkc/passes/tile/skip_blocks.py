@@ -9,7 +9,15 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.coordinates import BlockOp, BlockPositionOp, FirstVisitedOp, VisitedOp, ZigzagCountOp, ZigzagPositionOp
+from pkc.dialect.coordinates import (
+    BlockOp,
+    BlockPositionOp,
+    FirstVisitedOp,
+    ShardedCountOp,
+    VisitedOp,
+    ZigzagCountOp,
+    ZigzagPositionOp,
+)
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
@@ -28,9 +36,10 @@ class SkipBlocks(KernelPass):
     The condition of a `pk.select` is false for all elements where an integer that is affine in the loop's variable is
     not negative: from an iteration on, or up to one. Both are found by interval arithmetic on the first and last
     positions of blocks. Of an `and` one such part is enough, whatever decides the others. From these iterations follow
-    the loop's bounds; of a shard in zigzag order `pk.zigzag_count` says how many blocks begin before a position. All
-    roles that are derived from the loop have these bounds: what is not visited is not loaded. What all tasks alike may
-    need is fetched (`pk.visited`), unless none of a rank does (`pk-plan-fetch`).
+    the loop's bounds; of a shard in zigzag order `pk.zigzag_count` says how many blocks begin before a position, of a
+    list that follows the shards `pk.sharded_count`, as each shard may end within a block. All roles that are derived
+    from the loop have these bounds: what is not visited is not loaded. What all tasks alike may need is fetched
+    (`pk.visited`), unless none of a rank does (`pk-plan-fetch`).
 
     An iteration may be left out if, with that tile a constant, each element of what the loop carries stays as it is or
     becomes NaN, whatever it was, and whatever arrays have. This is found out by evaluating the body on what is known of
@@ -90,12 +99,13 @@ def _narrow(loop: scf.ForOp) -> None:
 class _Form(NamedTuple):
     """The integer `factor` * i + `rest` for iteration i of a loop; `rest` is known in front of the loop.
 
-    With `zigzag` the position of block i of a list takes the place of i.
+    With `of` the position of block i of a list takes the place of i: that of a shard in zigzag order, or of a list that
+    follows the shards.
     """
 
     factor: int
     rest: Linear
-    zigzag: ZigzagPositionOp | None
+    of: ZigzagPositionOp | BlockOp | None
 
 
 @dataclass(frozen=True)
@@ -119,8 +129,8 @@ class _Range:
         bound = arith.SubiOp(zero.result, over.result) if upper else arith.AddiOp(over.result, one.result)
         ops += [by, zero, one, over, bound]
         limit: SSAValue = bound.result
-        if self.form.zigzag is not None:
-            ops.append(_blocks_before(loop, self.form.zigzag, limit))
+        if self.form.of is not None:
+            ops.append(_blocks_before(loop, self.form.of, limit))
             limit = ops[-1].results[0]
         if self.given:
             holds, value = formula_ops((self.given,))
@@ -141,8 +151,10 @@ class _Range:
         loop.operands[1 if upper else 0] = ops[-1].results[0]
 
 
-def _blocks_before(loop: scf.ForOp, end: ZigzagPositionOp, limit: SSAValue) -> ZigzagCountOp:
+def _blocks_before(loop: scf.ForOp, end: ZigzagPositionOp | BlockOp, limit: SSAValue) -> Operation:
     """How many blocks of a loop have their first or last position before a limit."""
+    if isinstance(end, BlockOp):
+        return ShardedCountOp(block_type(end.result), limit)
     block = end.block.owner
     assert isinstance(block, BlockOp) and block.shard is not None
     shard = _in_front(loop, block.shard)
@@ -172,7 +184,7 @@ def _goes_astray(loop: scf.ForOp, formula: Formula) -> bool:
 def _affine(loop: scf.ForOp, number: Linear) -> _Form | None:
     """An integer as a multiple of the loop's variable, or of a position that ascends with it, and a rest."""
     variable, total, rest = loop.body.block.args[0], 0, Linear({}, number.number)
-    zigzag: ZigzagPositionOp | None = None
+    found: list[tuple[ZigzagPositionOp | BlockOp, int]] = []
     for term, factor in number.terms.items():
         if term is variable:
             total += factor
@@ -181,12 +193,13 @@ def _affine(loop: scf.ForOp, number: Linear) -> _Form | None:
         end = value.owner
         block = end.block.owner if isinstance(end, ZigzagPositionOp) else end
         numbered = block if isinstance(block, BlockOp) and block.index is variable else None
-        if numbered is not None and numbered.sharded is not None and numbered.shard is None:
-            return None  # from one shard to the next there may be less than a block
         if numbered is not None and isinstance(end, ZigzagPositionOp):
-            if zigzag is not None or numbered.shard is None or _in_front(loop, numbered.shard) is None:
+            if numbered.shard is None or _in_front(loop, numbered.shard) is None:
                 return None
-            zigzag = end
+            found.append((end, factor))
+            continue
+        if numbered is not None and numbered.sharded is not None and numbered.shard is None:
+            found.append((numbered, factor))  # from one shard to the next there may be less than a block
             continue
         if numbered is not None:
             total += factor * block_type(value).extent
@@ -194,9 +207,10 @@ def _affine(loop: scf.ForOp, number: Linear) -> _Form | None:
         if known is None:
             return None
         rest += Linear({known: factor})
-    if zigzag is None:
+    if not found:
         return _Form(total, rest, None)
-    return None if total else _Form(number.terms[zigzag.result], rest, zigzag)
+    (of, factor), *more = found
+    return None if total or more else _Form(factor, rest, of)
 
 
 def _in_front(loop: scf.ForOp, value: SSAValue, *, numbered: bool = True) -> SSAValue | None:

@@ -147,6 +147,12 @@ class Dimensions:
         first, second = (emit.round_up_over(emit.most(number, 0), block.extent) for number in (left, behind))
         return emit.most(emit.least(first, early), second)
 
+    def sharded_before(self, block: BlockType, limit: SSAValue) -> SSAValue:
+        """What `pk.sharded_count` gives (`pkc/dialect/blocks.py`: sharded_before)."""
+        emit, length, before = self._emit, self.shard_length(block.of), self._emit.most(limit, 0)
+        whole = emit.times(emit.over(before, length), emit.round_up_over(length, block.extent))
+        return emit.plus(whole, emit.round_up_over(emit.modulo(before, length), block.extent))
+
     def zigzag_gap(self, block: Placed) -> SSAValue:
         """What `pk.zigzag_gap` gives."""
         return self._emit.minus(self._half(block.dim), self._within(block))

@@ -269,6 +269,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     coordinates.BlockPositionOp: _know(lambda w, op: w.dims.position(w.blocks[op.block])),
     coordinates.ZigzagPositionOp: _know(_zigzag_position),
     coordinates.ZigzagCountOp: _know(_zigzag_count),
+    coordinates.ShardedCountOp: _know(lambda w, op: w.dims.sharded_before(op.block, w.known[op.limit])),
     coordinates.ZigzagGapOp: _know(lambda w, op: w.dims.zigzag_gap(w.blocks[op.block])),
     coordinates.IsWholeOp: _know(lambda w, op: w.dims.is_whole(w.blocks[op.block])),
     coordinates.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
