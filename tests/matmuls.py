@@ -47,6 +47,16 @@ kernel k(A: bf16[M, K], B: bf16[K, N], D: bf16[M, K], E: bf16[K, N], C: f32[M, N
             acc += D[m, k] @ E[k, n]
         C[m, n] += acc
 """,
+    "twice": """\
+kernel k(A: bf16[M, K], B: bf16[K, N], D: bf16[M, L], E: bf16[L, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        for l in blocks(L, 64):
+            acc += D[m, l] @ E[l, n]
+        C[m, n] = acc
+""",
     "outer": """\
 kernel k(A: bf16[M, D], B: bf16[L, N, D], C: f32[M, N], D: const = 64):
     for m, n in tasks(blocks(M, 128), blocks(N, 64)):

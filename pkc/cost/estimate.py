@@ -233,8 +233,9 @@ class _Estimator:
         return phase.tasks * each / self._rates.mma_flops / self._rates.clock / self._target.arch.sms
 
     def _stage(self, phase: Phase) -> int:
-        loads = (load for iteration in phase.iterations if iteration.loop for load in iteration.loads)
-        return sum(load.stage_bytes for load in loads)
+        """Bytes of a stage of all loops; those that load tiles of as many bytes share theirs (`pk-merge-channels`)."""
+        loops = [tuple(load.stage_bytes for load in one.loads) for one in phase.iterations if one.loop]
+        return sum(map(sum, loops if self._streams(phase) else set(loops)))
 
     def _streams(self, phase: Phase) -> bool:
         """Whether tasks of one rank do hardly more than stream operands of MMAs."""

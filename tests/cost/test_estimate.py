@@ -26,7 +26,8 @@ from pkc.targets.arch import Rates
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.arch import H200
 from pkc.targets.target import Target
-from tests.cost.test_work import work
+from tests.cost.test_work import work, work_of
+from tests.matmuls import LOOPS
 
 DATA = Path(__file__).parents[2] / "bench" / "tiles"
 MEASURED = [
@@ -212,6 +213,19 @@ def test_streams_are_limited_by_power_by_lines_and_by_waits() -> None:
 def test_nothing_to_do_takes_a_launch() -> None:
     found = estimate(work("gemm", 1, {"M": 0, "N": 256, "K": 64}), 1, TARGET)
     assert (found.tasks, found.total) == (0, H200.launch)
+
+
+def test_loops_that_load_alike_share_their_stages() -> None:
+    """Else none of an LSTM cell's two loops over 64 columns would have room for two (`pk-merge-channels`)."""
+    dims = {"M": 4096, "N": 4096, "K": 1024, "L": 1024}
+    alike, apart = (
+        estimate(work_of(LOOPS["twice"], 1, dims, tile_K="64", tile_L=step), 1, TARGET) for step in ("64", "128")
+    )
+    # 128 x 64 and 64 x 64 of 2 bytes beside a result of 128 x 64 of 4; then 64 and 128 columns of both.
+    assert (alike.stages, apart.stages) == (
+        (TARGET.stage_memory - 32768) // 24576,
+        (TARGET.stage_memory - 32768) // 73728,
+    )
 
 
 COLLECTIVES = DATA.parent / "results" / "schedules" / "collectives_h100_x2.json"

@@ -22,7 +22,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def work(name: str, ranks: int, dims: dict[str, int], constants: dict[str, int] | None = None, **tiles: str) -> Work:
-    text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
+    return work_of((EXAMPLES / f"{name}.pk").read_text(encoding="utf-8"), ranks, dims, constants, **tiles)
+
+
+def work_of(text: str, ranks: int, dims: dict[str, int], constants: dict[str, int] | None = None, **tiles: str) -> Work:
     module = build_module(parse_text(Source("t.pk", text)), options=tiles, constants=constants)
     run_pipeline(module, (PlanOverlap(), SkipBlocks()))
     (kernel,) = (op for op in module.ops if isinstance(op, KernelOp))

@@ -155,12 +155,7 @@ def _table() -> Iterator[Case]:
             yield Case(f"matmul {kind} {form}", matmul(form, kind, kind), lengths.few(sizes), alone=True)
     yield Case("matmul f32 shards", with_collective("rs", "f32", "f32"), lengths.few(lengths.matrices(16)))
     for name, text in LOOPS.items():
-        sizes = (
-            lengths.few(matrices)
-            if name != "outer"
-            else lambda _: [{"M": 300, "N": 200, "L": count} for count in (1, 9)]
-        )
-        yield Case(f"loop {name}", text, sizes, alone="shard" not in text)
+        yield Case(f"loop {name}", text, _OF_LOOPS.get(name, lengths.few(matrices)), alone="shard" not in text)
     yield Case("sums two", SUMS["two"], lengths.few(matrices))
     yield Case("sums of iterations", SUMS["of iterations"], lengths.few(matrices))
     yield Case("sums rows", SUMS["rows"], lambda ranks: [{"M": 61 * ranks + 5, "K": 200}, {"M": 3000, "K": 72}])
@@ -395,6 +390,13 @@ def _joined() -> Iterator[Case]:
     for name, text in JOINED.items():
         sizes = lengths.of(text, lengths.ALIGNED, lengths.UNEVEN, lengths.LARGE)
         yield Case(f"joined {name}", text.lstrip(), sizes, alone=True)
+
+
+_OF_LOOPS: dict[str, Sizes] = {
+    "outer": lambda _: [{"M": 300, "N": 200, "L": count} for count in (1, 9)],
+    "twice": lambda _: [{"M": 300, "N": 200, "K": 72, "L": 8}, {"M": 1000, "N": 264, "K": 1032, "L": 2000}],
+}
+"""Sizes of loops that have other dimensions."""
 
 
 def _windows() -> Iterator[Case]:

@@ -109,7 +109,7 @@ pk.kernel @other(%X: !pk.private<[M], f32> {pk.name = "X"}) {
 
 // -----
 
-// Two loops of a task without MMAs load tiles of one kind one after the other; what is loaded once has a channel of its own.
+// Two loops of a task load tiles of one kind one after the other; what is loaded once has a channel of its own.
 // CHECK-LABEL: pk.kernel @loops
 // CHECK: [[X:%.*]] = pk.channel "x; y" stages 1
 // CHECK-NEXT: pk.channel "z" stages 1

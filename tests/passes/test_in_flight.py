@@ -21,8 +21,16 @@ from tests.matmuls import LOOPS
 
 DIMS = {"M": 150, "N": 140, "K": 200, "L": 5}
 
-EXPECTED = {"gate_up": (2, 2), "chain": (2, 2), "outer": (1, 1), "carried": (1, 1), "branch": (1, 1)}
-"""Of each loop the MMAs of an iteration, and the channels whose stages are kept for them."""
+EXPECTED = {
+    "gate_up": (2, 2, 1),
+    "chain": (2, 2, 1),
+    "twice": (1, 1, 2),
+    "outer": (1, 1, 1),
+    "carried": (1, 1, 1),
+    "branch": (1, 1, 1),
+}
+"""Of each loop the MMAs of an iteration, and the channels whose stages are kept for them; and how many loops there
+are, which share these channels."""
 
 
 def compiled(name: str, level: str) -> Compiled:
@@ -37,11 +45,12 @@ def dims_of(kernel: KernelOp) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_all_stay_in_flight(name: str) -> None:
-    mmas, channels = EXPECTED[name]
+    mmas, channels, loops = EXPECTED[name]
     kernel = compiled(name, "roles").kernel
-    assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [mmas] * mmas
-    assert sum(isinstance(op, ReleaseOp) and op.kept == 1 for op in kernel.walk()) == channels
-    assert sum(isinstance(op, ReleaseDeferredOp) for op in kernel.walk()) == channels
+    assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [mmas] * mmas * loops
+    kept = [op for op in kernel.walk() if isinstance(op, ReleaseOp) and op.kept == 1]
+    assert (len(kept), len({op.channel for op in kept})) == (channels * loops, channels)
+    assert sum(isinstance(op, ReleaseDeferredOp) for op in kernel.walk()) == channels * loops
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -75,11 +84,11 @@ def test_no_stage_is_released_under_an_mma(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_machine_code(name: str) -> None:
-    mmas, _ = EXPECTED[name]
+    mmas, _, loops = EXPECTED[name]
     kernel = compiled(name, "machine").kernel
     calls = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
-    assert calls.count("wgmma_commit") == calls.count(f"wgmma_wait_{mmas}") == mmas
-    assert calls.count("wgmma_wait_0") == 1
+    assert calls.count("wgmma_commit") == calls.count(f"wgmma_wait_{mmas}") == mmas * loops
+    assert calls.count("wgmma_wait_0") == loops
     made = build_kernel(kernel)
     assert not made.warnings
 

@@ -12,14 +12,13 @@ from xdsl.ir import Block, Operation
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp
 from pkc.passes.analysis.dependence import ancestors, roles_around
-from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
 
 
 class MergeChannels(KernelPass):
     """Use one channel for tiles of one kind that go from one role to another in one phase, then in a later one; or in
-    one loop of a task without MMAs, then in a later one.
+    one loop of a task, then in a later one.
 
     Both roles are through with the first phase before they begin with the second, so its tiles come behind the others
     in the same ring. Its stages are those of both phases, which otherwise would divide shared memory, unless each has
@@ -76,7 +75,7 @@ class _End:
     statements: tuple[int, int]
     """The first and the last statement of the role."""
     tasks: Operation | None
-    """The tasks without MMAs, if it is a statement with those."""
+    """The tasks, if these are the only statement."""
     loops: tuple[int, int] | None
     """The first and the last statement of these tasks, if all are loops: later passes move what a task consumes once
     to where it is used."""
@@ -112,7 +111,6 @@ class _Look:
 
     def __init__(self, kernel: KernelOp) -> None:
         self._numbers = {op: number for number, op in enumerate(kernel.walk())}
-        self._spread: dict[Operation, bool] = {}
 
     def at(self, channel: ChannelOp) -> _Use:
         users = [use.operation for use in channel.result.uses]
@@ -126,16 +124,11 @@ class _Look:
             return _End(None, (0, 0), None, None)
         tops = self._statements(roles[0].body.block, ops)
         tasks = tops[0]
-        if len(tops) > 1 or not isinstance(tasks, TasksOp) or not self._is_spread(tasks):
+        if len(tops) > 1 or not isinstance(tasks, TasksOp):
             return _End(roles[0], self._ends(tops), None, None)
         inner = self._statements(tasks.body.block, ops)
         loops = self._ends(inner) if all(isinstance(op, scf.ForOp) for op in inner) else None
         return _End(roles[0], self._ends(tops), tasks, loops)
-
-    def _is_spread(self, tasks: TasksOp) -> bool:
-        if tasks not in self._spread:
-            self._spread[tasks] = is_spread(tasks)
-        return self._spread[tasks]
 
     def _ends(self, statements: Sequence[Operation]) -> tuple[int, int]:
         return self._numbers[statements[0]], self._numbers[statements[-1]]
