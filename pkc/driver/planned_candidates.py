@@ -47,6 +47,8 @@ from pkc.passes.tile.shift_blocks import ShiftBlocks
 from pkc.passes.tile.simplify_arithmetic import SimplifyArithmetic
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_blocks import SplitBlocks
+from pkc.passes.tile.split_loops import SplitLoops
+from pkc.passes.tile.start_at_zero import StartAtZero
 from pkc.passes.tile.unroll_phases import UnrollPhases
 from pkc.passes.tile.unroll_taps import UnrollTaps
 from pkc.passes.tile.wrap_statements import WrapStatements
@@ -272,6 +274,8 @@ _PLANS = (
     LiftSums(),
     SplitBlocks(),
     CoarsenTasks(),
+    StartAtZero(),
+    SplitLoops(),
     OrderScatters(),
     LoadQuotients(),
     UnrollTaps(),

@@ -237,10 +237,10 @@ kernel adamw(P: f32[N], G: f32[N], M: f32[N], V: f32[N], P2: f32[N], M2: f32[N],
         P2[n] = P[n] * (1.0 - lr * 0.01) - lr * m / (sqrt(v) + 0.00000001)
         M2[n] = m; V2[n] = v
 """
-ROLL = """\
-kernel roll(X: f32[M, N], Y: f32[M, N]):
+SCALED = """\
+kernel scaled(X: f32[M, N], w: f32[N], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 128)):
-        Y[m, n] = X[m, n - 1]
+        Y[m, n] = X[m, n] * w[n]
 """
 FULL = """\
 kernel k(A: f32[M, N], B: f32[M, N], C: f32[M, N], D: f32[M, N], X: f32[M, N], Y: f32[M, N], Z: f32[M, N]):
@@ -254,7 +254,7 @@ kernel k(A: f32[M, N], B: f32[M, N], C: f32[M, N], D: f32[M, N], X: f32[M, N], Y
     [
         (ADAMW, {"N": 3 << 24}, "as good as equal, and with 4 stages in place of 2"),
         (
-            ROLL,
+            SCALED,
             {"M": 8192, "N": 8192},
             "tiles that are measured to be the best where each element is computed by itself",
         ),
@@ -265,6 +265,15 @@ def test_a_slower_estimate_is_taken_for_a_reason(text: str, dims: dict[str, int]
     found = autoschedule(parse_text(Source("k.pk", text)), dims=dims, ranks=1)
     assert found.taken is not None and found.instead is not None and found.taken.total > found.instead.total
     assert re.search(rf"; estimated [\d.]+ us against [\d.]+ us: {why}; give or take", str(found)), str(found)
+
+
+def test_estimates_know_of_splits() -> None:
+    """Of a few tasks with a long sum each, of 8 times as many, and of as many that add up."""
+    found = [chosen("gemm", 1, schedule, M=128, N=1024, K=32768) for schedule in ({}, {"split_K": "8"})]
+    whole, split = (one.instead for one in found)
+    assert whole is not None and split is not None
+    assert (whole.tasks, split.tasks) == (4, 32)
+    assert 2.5 < whole.total / split.total < 8
 
 
 def test_tiles_become_smaller_until_the_sms_are_full() -> None:
