@@ -135,8 +135,8 @@ class Frame:
             self.names |= broken  # what is wrong with them has been said
 
     def forbid_outer(self, what: str) -> None:
-        """Names from here on are those of tasks or roles: what is known may be read, but not assigned. What is wrong with
-        broken names has been said, and they may be of tasks that have ended."""
+        """Names from here on are those of tasks or roles: what is known may be read, but not assigned. Broken names may
+        be of tasks that have ended, and what is wrong with them has been said."""
         known = ((name, value) for name, value in self.names.items() if name not in self.fixed)
         self.outer = {name: what for name, value in known if not isinstance(value, Broken)}
 

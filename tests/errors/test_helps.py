@@ -132,13 +132,6 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`tasks(..., blocks(512, 256))`",
     ),
-    "PK323-shift": Followed(
-        edits=(
-            ("X: f32[M, N].shard(0), Y: f32[M, N].shard(0)", "X: f32[M, N].symmetric(), Y: f32[M, N].symmetric()"),
-            ("blocks(M, 32, of=rank)", "blocks(M, 32)"),
-        ),
-        said="a `.symmetric()` array, of each rank's own rows, takes any",
-    ),
     "PK435-in-place": Followed(
         settings={"row": "8192"},
         edits=(("(X: bf16[M, V],", "(X: bf16[M, V], Y: bf16[M, V],"), ("        X[m, :] = e", "        Y[m, :] = e")),
@@ -271,19 +264,16 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK323-float-table": Followed(edits=(("Y[rows[p]", "Y[cast(rows[p], i32)"),), said="`cast(t, i32)`"),
     "PK204-gather-block": Followed(edits=(("gather(X, m, t[k])", "X[m, t[k]]"),), said="`X[m, t[k]]`"),
-    "PK323-copy": Followed(edits=(("A.at(0)", "A"),), said="pick from that of this rank"),
-    "PK323-tile": Followed(
+    "PK323-copy": Followed(
         edits=(
-            ("A[m, t[k]]", "A[t[m], k]"),
-            ("t: i32[K]", "t: i32[M]"),
-            ("B: f32[M, K]", "B: f32[M, N]"),
-            ("A[t[m], k]", "A[t[m], n]"),
-            ("for m, k", "for m, n"),
-            ("blocks(M, 32)", "blocks(M, 32, of=rank)"),
-            ("blocks(K", "blocks(N"),
-            ("B[m, k]", "B[m, n]"),
+            ("B: f32[M, K]", "B: f32[M, K], L: f32[M, N].scratch()"),
+            (
+                "    for m, k",
+                "    for m, n in tasks(blocks(M, 32), blocks(N, 64)):\n        L[m, n] = A.at(0)[m, n]\n    for m, k",
+            ),
+            ("= A.at(0)[m, t[k]]", "= L[m, t[k]]"),
         ),
-        said="tables name whole rows of it",
+        said="copy what is needed of it",
     ),
     "PK303-vector": Followed(edits=(("A[m, k] @ x[k]", "rowsum(A[m, k] * x[k])"),), said="`rowsum(a * x)`"),
     "PK107-gather": Followed(edits=(("rows[m], :)", "rows[m])"),), said="whole rows need no `:`"),
