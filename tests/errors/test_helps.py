@@ -294,6 +294,10 @@ FOLLOWED: dict[str, Followed] = {
         said="keep the value in a variable",
     ),
     "PK439-read": Followed(edits=(("Y[m, n] = C[m, n]", "Y[m, n] = A[m, n]"),), said="use another array"),
+    "PK439-iterations": Followed(
+        edits=(("s: f32[1]", "s: f32[I]"), ("s[0] +=", "s[it] +="), ("rsqrt(s[0])", "rsqrt(s[it])")),
+        said="an element for each sum",
+    ),
     "PK464-comm-sms": Followed(settings={"overlap": "inter_sm"}, said="overlap=inter_sm"),
     "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),
     "PK510-read": Followed(
