@@ -62,6 +62,17 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK433-owners": _ANYHOW,
     "PK433-heads": _ANYHOW,
+    "PK433-shares": Followed(
+        edits=(
+            ("for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 128)):", "for m in tasks(blocks(M, 32, of=rank)):"),
+            (
+                "        R[m] += rowsum(G[m, n])\n",
+                "        t = zeros(f32, m)\n        for n in blocks(N, 128):\n"
+                "            t += rowsum(G[m, n])\n        R[m] = t\n",
+            ),
+        ),
+        said="a loop inside of a task, and `=` behind it",
+    ),
     "PK433-diagonal": Followed(
         edits=(
             ("for m in tasks(blocks(M, 16)):", "for m, n in tasks(blocks(M, 16), blocks(M, 16)):"),

@@ -153,7 +153,11 @@ def _check(kernel: KernelOp, op: AccumulateOp) -> None:
         raise _refused(name, op, "several tasks of a rank contribute to one tile")
     counts = [count for tasks in enclosing_tasks(op) for count in tasks.counts]
     if any(differs_by_rank(value) for value in sources([*op.indices, *counts])):
-        raise _refused(name, op, "which tiles a rank contributes to depends on the rank")
+        reason = "which tiles a rank contributes to depends on the rank"
+        if f"{name}.shares" in kernel.arguments:  # several of its tasks contribute, of which only one could store
+            hint = "in place of the tasks that add to one tile a loop inside of a task, and `=` behind it; or "
+            raise PkcError(errors.CannotStageSum(span_of(op.location), name, reason, hint))
+        raise _refused(name, op, reason)
     if not isinstance(op.parent_op(), TasksOp):
         raise _refused(name, op, "it stands in a loop or branch")
     indices = {index for tasks in enclosing_tasks(op) for index in tasks.body.block.args}
