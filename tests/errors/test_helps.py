@@ -305,6 +305,15 @@ FOLLOWED: dict[str, Followed] = {
         said="keep the value in a variable",
     ),
     "PK439-read": Followed(edits=(("Y[m, n] = C[m, n]", "Y[m, n] = A[m, n]"),), said="use another array"),
+    "PK510-table-of-matmul": Followed(
+        edits=(
+            ("counts: i32[K].replicate()", "counts: i32[K].replicate(), a: i32[N].scratch()"),
+            ("        a = rowmin(", "        a[n] = rowmin("),
+            ("        counts[a]", "    for n in tasks(blocks(N, 64)):\n        counts[a[n]]"),
+        ),
+        said="load it in other `tasks`",
+    ),
+    "PK435-communicator": Followed(settings={"tile_N": "32"}, said="use smaller blocks"),
     "PK439-iterations": Followed(
         edits=(("s: f32[1]", "s: f32[I]"), ("s[0] +=", "s[it] +="), ("rsqrt(s[0])", "rsqrt(s[it])")),
         said="an element for each sum",
@@ -384,6 +393,7 @@ OTHER = {
     "PK445-branch": "the help is another protocol",
     "PK445-signal": "the help is another protocol",
     "PK445-statement": "the help is another protocol",
+    "PK468-other-rows": "the help says that no size of blocks changes it",
     "PK476-many": "the help says what the words mean",
 }
 """Helps that no replacement follows."""
