@@ -152,7 +152,7 @@ CONSTRUCTS = (
         "tables: `X[m, t[n]]`",
         _tile("X: f32[M, K], t: i32[N], Y: f32[M, N]", "Y[m, n] = X[m, t[n]]"),
         _MOVES,
-        "of private, replicated and symmetric arrays",
+        "of sharded arrays also from other ranks",
     ),
     Construct(
         "shifted blocks: `X[m, n - 1]`",
@@ -164,7 +164,8 @@ CONSTRUCTS = (
         "shifted blocks: `X[m, n + 64]`",
         _tile("X: f32[M, K], Y: f32[M, N]", "Y[m, n] = X[m, n + 64]"),
         "TMA",
-        "and `X[m, n + N]` at sizes at which it begins at a multiple of 16 bytes; of private and replicated arrays",
+        "and `X[m, n + N]` at sizes at which it begins at a multiple of 16 bytes; of private and replicated arrays and "
+        "of this rank's shard",
     ),
     Construct(
         "tables: `Y[rows, n] = t`",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import click
+from xdsl.dialects.builtin import ModuleOp
 
 from pkc import console
 from pkc.check.counterexample import STEPS, Exploration, explore_small
@@ -23,9 +24,13 @@ from pkc.cli.check_instance import Checked, trial_of
 from pkc.cli.check_request import Request
 from pkc.cli.program import Chosen
 from pkc.diagnostics import Diagnostic, PkcError, listing
+from pkc.dialect.program import GROUP, KernelOp
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
 from pkc.driver.divisors import divisors_of
+from pkc.location import describe
+from pkc.passes import MACHINE_PIPELINE
+from pkc.passes.run import run_pipeline
 from pkc.sim.draw import given_to, say_given, tables_given_to
 from pkc.sim.inputs import dims_of
 from pkc.sim.run import resolve_dims
@@ -110,7 +115,21 @@ def _conclude(checked: Checked) -> bool:
     """Say what was proved, checked and sampled."""
     for ground in sorted(checked.grounds, key=lambda ground: list(Word).index(ground.word)):
         click.echo(str(ground))
+    for found in _refused(checked.roles.kernel):
+        place = describe(found.span.location())
+        click.echo(f"no code for {checked.request.target}, which refuses what is right: {in_short(found)} ({place})")
     return True
+
+
+def _refused(roles: KernelOp) -> Sequence[Diagnostic]:
+    """Why a kernel whose roles are right has no code for its target; of roles as they are written it has been said."""
+    if not any(GROUP in role.attributes for role in roles.roles):
+        return ()
+    try:
+        run_pipeline(ModuleOp([roles.clone()]), MACHINE_PIPELINE, verify_each=False)
+    except PkcError as error:
+        return error.diagnostics
+    return ()
 
 
 def _check(checked: Checked) -> bool:

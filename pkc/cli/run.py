@@ -114,7 +114,10 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
 def _worst(everything: Sequence[Mapping[str, Any]], expected: Mapping[str, Expected]) -> list[Comparison]:
     """How the outputs compare with what is expected; of several copies of an array, that which fits least."""
     found = zip(*(compare(outputs, expected) for outputs in everything), strict=True)
-    return [max(copies, key=lambda item: (bool(item.problem), item.doubted, item.worst_ratio)) for copies in found]
+    return [
+        max(copies, key=lambda item: (bool(item.problem), item.unjudged, item.doubted, item.worst_ratio))
+        for copies in found
+    ]
 
 
 def _on_gpus(

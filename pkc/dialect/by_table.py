@@ -136,9 +136,10 @@ class GatherOp(ByTable):
     Whole rows: `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank,
     row). With `local`, this rank's rows are those of that array, which is sharded by rows.
 
-    With `axes`, along any dimension of a private array or of this rank's copy: `rows` names positions of dimension
-    `dim`, and among the indices of the others there may be more tables. `axes` has the axis of the result for each axis
-    of what addresses each dimension in turn; some may go along one axis, element by element.
+    With `axes`, along any dimension of a private array, of this rank's copy, or of a sharded array, wherever its
+    elements are: `rows` names positions of dimension `dim`, and among the indices of the others there may be more
+    tables. `axes` has the axis of the result for each axis of what addresses each dimension in turn; some may go along
+    one axis, element by element.
     """
 
     name = "pk.gather"
@@ -175,8 +176,8 @@ class GatherOp(ByTable):
         if self.local is not None:
             verify_local(array, array_type(self.local))
         if not self.of_rows:
-            if is_pgl(self.array, Layout.Shard) or self.local is not None:
-                raise VerifyException("tables along any dimension pick from memory of this rank")
+            if self.local is not None:
+                raise VerifyException("tables along any dimension pick from one array")
             verify_indices(array, self.places)
             self.verify_places(self.result.type, array.element_type)
             return

@@ -44,9 +44,11 @@ def _errors(item: Comparison) -> tuple[str, str, str]:
 
 
 def _found(item: Comparison) -> str:
-    if item.ok or not item.problem:
-        return f"IN DOUBT: {item.doubt}" if item.doubted else "ok"
-    return f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}"
+    if item.problem:
+        return f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}"
+    if item.unjudged:
+        return f"NOT JUDGED: {item.reason}"
+    return f"IN DOUBT: {item.doubt}" if item.doubted else "ok"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
@@ -63,8 +65,15 @@ def improbable(compared: Sequence[Comparison]) -> list[str]:
 
 
 def doubtful(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> list[str]:
-    """A line for each array with elements that may be right or wrong: a comparison that errors leave open decides."""
-    return [_doubted(item, expected[item.array]) for item in compared if item.doubted]
+    """A line for each array with elements that may be right or wrong: a comparison that errors leave open decides, or
+    nothing is known of them."""
+    unjudged = [_unjudged(item, expected[item.array]) for item in compared if item.unjudged]
+    return [*unjudged, *(_doubted(item, expected[item.array]) for item in compared if item.doubted)]
+
+
+def _unjudged(item: Comparison, expected: Expected) -> str:
+    several = f"{item.unjudged} of {int(expected.written.sum())} elements of `{item.array}`"
+    return f"{_warning()}: {several} cannot be told right from wrong: {item.reason}"
 
 
 def _doubted(item: Comparison, expected: Expected) -> str:
@@ -90,6 +99,10 @@ def verdict(compared: Sequence[Comparison], others: Sequence[tuple[str, Sequence
     if any(arrays for _, arrays in wrong):
         text = "; ".join(f"{', '.join(arrays)} outside the bound of {name}" for name, arrays in wrong if arrays)
         return _painted(f"WRONG: {text}", "31")
+    unjudged = [(name, [item.array for item in items if item.unjudged]) for name, items in checks]
+    if any(arrays for _, arrays in unjudged):
+        text = "; ".join(f"{name} has no bound for all of {', '.join(arrays)}" for name, arrays in unjudged if arrays)
+        return _painted(f"NOT JUDGED: {text}, so nothing says whether it is right", "33")
     open_ = [(name, [item.array for item in items if not item.ok]) for name, items in checks]
     if any(arrays for _, arrays in open_):
         text = "; ".join(f"most of {', '.join(arrays)} is not that of {name}" for name, arrays in open_ if arrays)

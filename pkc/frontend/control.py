@@ -72,7 +72,7 @@ def _check_targets(frame: Frame, targets: tuple[tree.Name, ...]) -> None:
     seen: set[str] = set()
     for target in targets:
         refuse_reserved(frame, target)
-        if target.id in seen or target.id in frame.names:
+        if target.id in seen or frame.taken(target.id):
             raise PkcError(DuplicateName(target.span, target.id, "variable of this name"))
         seen.add(target.id)
 
@@ -83,7 +83,7 @@ def _tasks(frame: Frame, node: tree.For, body: Body) -> None:
     block = IRBlock(arg_types=[IndexType()] * len(counts))
     frame.emit(TasksOp(counts, Region(block)), node.span)
     with frame.into(block, "a task"):
-        frame.outer = dict.fromkeys((name for name in frame.names if name not in frame.fixed), "tasks")
+        frame.forbid_outer("tasks")
         for target, item, index in zip(node.targets, lists, block.args, strict=True):
             _bind(frame, target, item, index)
         body()

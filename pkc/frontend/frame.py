@@ -134,6 +134,16 @@ class Frame:
             self.began = began
             self.names |= broken  # what is wrong with them has been said
 
+    def forbid_outer(self, what: str) -> None:
+        """Names from here on are those of tasks or roles: what is known may be read, but not assigned. Broken names may
+        be of tasks that have ended, and what is wrong with them has been said."""
+        known = ((name, value) for name, value in self.names.items() if name not in self.fixed)
+        self.outer = {name: what for name, value in known if not isinstance(value, Broken)}
+
+    def taken(self, name: str) -> bool:
+        """Whether no loop variable can have a name, as something else has it."""
+        return name in self.names and not isinstance(self.names[name], Broken)
+
     @contextmanager
     def function(self, function: tree.Function, arguments: Mapping[str, Value]) -> Generator[None]:
         """Build statements of a function for a while, which see the arguments and names of their own."""

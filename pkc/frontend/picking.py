@@ -39,7 +39,10 @@ def read(frame: Frame, node: tree.Index, evaluate: Evaluate) -> Value:
     if picked is None:
         return indexing.load(frame, indexing.place(frame, node, evaluated), node.span)
     if isinstance(node.base, tree.At):
-        hint = "read a tile of its copy, and pick from that of this rank"
+        hint = (
+            "copy what is needed of it to a `.scratch()` array in `tasks` before, and pick from that; of a sharded "
+            "array elements are picked wherever they are"
+        )
         problem = "another rank's copy is read by blocks and integers"
         raise PkcError(BadIndex(node.span, picked.array.name, "a table", hint, problem=problem))
     return picked.made(node.span)
@@ -122,7 +125,7 @@ class _Picked:
     """Those of the result, in the order in which they occur."""
     places: list[SSAValue] = field(default_factory=list[SSAValue])
     along: list[list[int]] = field(default_factory=list[list[int]])
-    tables: list[tuple[int, Tile, Span]] = field(default_factory=list[tuple[int, Tile, Span]])
+    tables: list[tuple[int, Tile]] = field(default_factory=list[tuple[int, Tile]])
     _of_tables: set[int] = field(default_factory=set[int])
 
     def by_table(self, table: Tile, span: Span) -> None:
@@ -131,7 +134,7 @@ class _Picked:
         for number, axis in enumerate(table.axes):
             if isinstance(base(axis), BlockAxis):  # past the edge of its blocks it names nothing
                 ssa = operators.clipped(self.frame, Tile(ssa, i32, table.axes), number, -1, span)
-        self.tables.append((len(self.places), table, span))
+        self.tables.append((len(self.places), table))
         self.places.append(ssa)
         self.along.append([self._axis(axis) for axis in table.axes])
         self._of_tables |= set(self.along[-1])
@@ -166,26 +169,16 @@ class _Picked:
     @property
     def of_rows(self) -> bool:
         """Whether one table names whole rows, by the first dimension."""
-        (dim, first, _), *others = self.tables
+        (dim, first), *others = self.tables
         return not others and dim == 0 and len(first.axes) == 1 and self.flat == tuple(range(len(self.flat)))
 
     def made(self, span: Span) -> Tile:
         """The tile that is read."""
-        kind, (_, first, at) = self.array.type, self.tables[0]
+        kind, (_, first) = self.array.type, self.tables[0]
         layout = kind.layout if isinstance(kind, PGLType) else None
         if self.of_rows and layout is not Layout.Symmetric:
             named = first.ssa if isinstance(first.ssa.owner, LoadOp) else self.places[0]
             rows = GatherOp(self.array.ssa, named, self.places[1:])
             return Tile(self.frame.value(rows, span), kind.element_type, tuple(self.axes))
-        if layout is Layout.Shard:
-            hint = "tables name whole rows of it, by its first dimension: `X[rows[p], k]`"
-            problem = "of a sharded array, other dimensions are read by blocks and integers"
-            where = next((where for number, _, where in self.tables if number or len(self.tables) == 1), at)
-            got, text = str(first), where.text
-            if "[" not in text and "\n" not in text:  # computed of positions
-                got = f"`{text}`"
-                problem = "positions that are computed are a table, and of a sharded array, tables name whole rows"
-                hint = "only its first dimension takes them; a `.symmetric()` array, of each rank's own rows, takes any"
-            raise PkcError(BadIndex(where, self.array.name, got, hint, problem=problem))
         op = GatherOp.along(self.array.ssa, self.places, self.flat, shape(tuple(self.axes)))
         return Tile(self.frame.value(op, span), kind.element_type, tuple(self.axes))

@@ -283,7 +283,7 @@ def _role(frame: Frame, node: tree.With) -> None:
     body = Region(IRBlock())
     frame.emit(RoleOp(RoleAttr(Role(name.id)), body, options.get("sms"), options.get("warps")), node.span)
     with frame.into(body.block, "a role"):
-        frame.outer = dict.fromkeys((n for n in frame.names if n not in frame.fixed), "roles")
+        frame.forbid_outer("roles")
         run(frame, node.body)
 
 

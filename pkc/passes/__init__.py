@@ -110,6 +110,7 @@ from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
 from pkc.passes.tile.split_rows import SplitRows
 from pkc.passes.tile.start_at_zero import StartAtZero
+from pkc.passes.tile.store_own_sums import StoreOwnSums
 from pkc.passes.tile.unroll_phases import UnrollPhases
 from pkc.passes.tile.unroll_taps import UnrollTaps
 from pkc.passes.tile.wrap_statements import WrapStatements
@@ -134,6 +135,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     StartAtZero(),  # matmuls add into what loops carry; before the next pass, which divides sums that begin at zero
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
     CollectSums(),  # after sums are lifted: what a task contributes in a loop is one contribution
+    StoreOwnSums(),  # what several tasks add is one contribution now; before all that tells sums from stores
     OrderScatters(),  # after sums are lifted, and loops split; before loads are hoisted: it has tasks of its own
     LoadQuotients(),  # blocks are what they stay; before loads are hoisted
     JoinDimensions(),  # blocks are what they stay; before loads are hoisted, of which each would go its own way

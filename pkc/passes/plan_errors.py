@@ -100,7 +100,10 @@ class UsedBeforeSum(Diagnostic):
     code = "PK439"
     title = "`{array}` is used before it is summed over ranks"
     label = "summed here, from zero on"
-    help = "use another array for what an earlier phase reads or writes"
+    help = (
+        "use another array for what an earlier phase reads or writes, or an element for each sum: constants tell them "
+        "apart, and indices of loops with constant bounds, as in `{array}[i] += t`"
+    )
     array: str
 
 

@@ -18,6 +18,7 @@ from pkc.sim import errors
 from pkc.sim.array import Array, Where
 
 _BY_TASKS = "let one task of one rank own each element, or add with `+=`"
+_OF_ONE_RANK = "let one task of one rank own each element, or add with `+=` into a `.shard` or `.replicate` array"
 _BY_TABLE = "let each place be named once, a negative entry names none; or add with `+=`"
 
 
@@ -57,7 +58,8 @@ class WriteLog:
             writer, earlier = self._stores[clash[1] - 1]
             element = array.element(where, clash[0])
             label = Label(span_of(earlier.location), f"and here by {writer}")
-            hint = _BY_TABLE if isinstance(op, ScatterStoreOp) else _BY_TASKS
+            of_one = array.place.layout is Layout.Symmetric  # to add from several ranks has no order there
+            hint = _BY_TABLE if isinstance(op, ScatterStoreOp) else _OF_ONE_RANK if of_one else _BY_TASKS
             span = span_of(op.location)
             raise PkcError(errors.DoubleWrite(span, array.name, element, str(task), hint, also=(label,)))
         self._stores.append((task, op))

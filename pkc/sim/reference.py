@@ -59,6 +59,9 @@ class Comparison:
 
     So many elements are `doubted`: they are not those of the reference, and right only if a comparison that errors
     leave open came out otherwise; `doubt` says so of the first one. An array of which most is doubted is not `ok`.
+
+    So many elements are `unjudged`: the reference is NaN there, or has no bound, as `reason` says of the first one.
+    They are no `problem`, and an array with such elements is not `ok`; `worst_ratio` is of the others.
     """
 
     array: str
@@ -72,6 +75,8 @@ class Comparison:
     probable_ratio: float = 0.0
     doubted: int = 0
     doubt: str = ""
+    unjudged: int = 0
+    reason: str = ""
 
 
 _JUMP = 4.0
@@ -179,6 +184,8 @@ def _compare(name: str, output: Values, wanted: Expected) -> Comparison:
     if wanted.settled is not None:
         agrees = None if wanted.own is None else _errors(output, wanted.own).ratio <= 1
         errors, doubted = _decided(errors, _errors(output, wanted.settled), agrees)
+    unjudged = errors.unknown & ~_left_out(output)
+    errors = errors._replace(ratio=np.where(unjudged, 0.0, errors.ratio))
     worst, largest = _place_of_greatest(errors.ratio), _place_of_greatest(errors.error)
     within = bool(errors.ratio[worst] <= 1)
     problem = "" if within else _problem(found[worst], errors, worst, bool(wanted.written[worst]))
@@ -192,13 +199,26 @@ def _compare(name: str, output: Values, wanted: Expected) -> Comparison:
         float(errors.bound[largest]),
         float(errors.ratio[worst]),
         worst,
-        within and 2 * int(doubted.sum()) <= int(wanted.written.sum()),
+        within and not unjudged.any() and 2 * int(doubted.sum()) <= int(wanted.written.sum()),
         problem,
         float(errors.probable[largest]),
         float(_ratio(errors.error, errors.probable).max()),
         int(doubted.sum()),
         doubt,
+        int(unjudged.sum()),
+        _reason(errors.value, _place_of_greatest(unjudged)) if unjudged.any() else "",
     )
+
+
+def _left_out(output: Values) -> Values:
+    """Where integers are as they were at entry: there is no bound by which that could be a result."""
+    integers = np.issubdtype(output.dtype, np.integer)
+    return output == POISON_INT if integers else np.zeros(output.shape, np.bool_)
+
+
+def _reason(values: Values, where: tuple[int, ...]) -> str:
+    what = "is NaN, of these inputs: `--in A=a.npy` gives others" if np.isnan(values[where]) else "has no bound"
+    return f"at [{', '.join(map(str, where))}] the reference {what}"
 
 
 class _Errors(NamedTuple):
@@ -241,7 +261,8 @@ def _decided(open_: _Errors, settled: _Errors, agrees: Values | None) -> tuple[_
     same = settled.ratio <= 1
     jumps = open_.bound > _JUMP * settled.bound[np.isfinite(settled.bound)].max(initial=0.0)
     doubted = ~same & jumps & ((open_.ratio <= 1) | unknown) & ~settled.unknown
-    errors = _Errors(*(np.where(same | doubted, a, b) for a, b in zip(settled, open_, strict=True)))
+    known = same | doubted | (open_.unknown & ~unknown & ~settled.unknown)
+    errors = _Errors(*(np.where(known, a, b) for a, b in zip(settled, open_, strict=True)))
     bound, probable = (np.where(doubted, open_.bound, each) for each in (errors.bound, errors.probable))
     ratio = np.where(doubted, np.where(open_.unknown, 0.0, open_.ratio), errors.ratio)
     return errors._replace(bound=bound, probable=probable, ratio=ratio), doubted
@@ -259,9 +280,6 @@ def _ratio(error: Values, bound: Values) -> Values:
 
 def _problem(found: float, errors: _Errors, where: tuple[int, ...], written: bool) -> str:
     value = errors.value[where]
-    if errors.unknown[where]:
-        nothing = "the reference is NaN there, of these inputs: `--in A=a.npy` gives others"
-        return nothing if np.isnan(value) else "the reference has no bound there"
     if not written:
         return f"is {found:g}, but the kernel writes nothing there"
     if np.isnan(found) or found == POISON_INT:

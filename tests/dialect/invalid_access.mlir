@@ -98,10 +98,10 @@
 
 // -----
 
-// Columns of other ranks.
-// CHECK: invalid `pk.gather`: tables along any dimension pick from memory of this rank
-%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.tile<8xi32>, !pk.block<M by 16>)
-%r = pk.gather %a rows %b dim 1 axes [0, 1][%c : !pk.block<M by 16>] : !pk.pgl<[M, N], f32, shard 0>, !pk.tile<8xi32> -> !pk.tile<16x8xf32>
+// Rows of two arrays have one table.
+// CHECK: invalid `pk.gather`: tables along any dimension pick from one array
+%a, %l, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.pgl<[M, N], f32, shard 0>, !pk.tile<8xi32>, !pk.block<M by 16>)
+%r = pk.gather %a local %l : !pk.pgl<[M, N], f32, shard 0> rows %b dim 1 axes [0, 1][%c : !pk.block<M by 16>] : !pk.private<[M, N], f32>, !pk.tile<8xi32> -> !pk.tile<16x8xf32>
 
 // -----
 

@@ -62,6 +62,17 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK433-owners": _ANYHOW,
     "PK433-heads": _ANYHOW,
+    "PK433-shares": Followed(
+        edits=(
+            ("for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 128)):", "for m in tasks(blocks(M, 32, of=rank)):"),
+            (
+                "        R[m] += rowsum(G[m, n])\n",
+                "        t = zeros(f32, m)\n        for n in blocks(N, 128):\n"
+                "            t += rowsum(G[m, n])\n        R[m] = t\n",
+            ),
+        ),
+        said="a loop inside of a task, and `=` behind it",
+    ),
     "PK433-diagonal": Followed(
         edits=(
             ("for m in tasks(blocks(M, 16)):", "for m, n in tasks(blocks(M, 16), blocks(M, 16)):"),
@@ -131,13 +142,6 @@ FOLLOWED: dict[str, Followed] = {
             ("O[q, :]", "O[q, d]"),
         ),
         said="`tasks(..., blocks(512, 256))`",
-    ),
-    "PK323-shift": Followed(
-        edits=(
-            ("X: f32[M, N].shard(0), Y: f32[M, N].shard(0)", "X: f32[M, N].symmetric(), Y: f32[M, N].symmetric()"),
-            ("blocks(M, 32, of=rank)", "blocks(M, 32)"),
-        ),
-        said="a `.symmetric()` array, of each rank's own rows, takes any",
     ),
     "PK435-in-place": Followed(
         settings={"row": "8192"},
@@ -271,19 +275,16 @@ FOLLOWED: dict[str, Followed] = {
     ),
     "PK323-float-table": Followed(edits=(("Y[rows[p]", "Y[cast(rows[p], i32)"),), said="`cast(t, i32)`"),
     "PK204-gather-block": Followed(edits=(("gather(X, m, t[k])", "X[m, t[k]]"),), said="`X[m, t[k]]`"),
-    "PK323-copy": Followed(edits=(("A.at(0)", "A"),), said="pick from that of this rank"),
-    "PK323-tile": Followed(
+    "PK323-copy": Followed(
         edits=(
-            ("A[m, t[k]]", "A[t[m], k]"),
-            ("t: i32[K]", "t: i32[M]"),
-            ("B: f32[M, K]", "B: f32[M, N]"),
-            ("A[t[m], k]", "A[t[m], n]"),
-            ("for m, k", "for m, n"),
-            ("blocks(M, 32)", "blocks(M, 32, of=rank)"),
-            ("blocks(K", "blocks(N"),
-            ("B[m, k]", "B[m, n]"),
+            ("B: f32[M, K]", "B: f32[M, K], L: f32[M, N].scratch()"),
+            (
+                "    for m, k",
+                "    for m, n in tasks(blocks(M, 32), blocks(N, 64)):\n        L[m, n] = A.at(0)[m, n]\n    for m, k",
+            ),
+            ("= A.at(0)[m, t[k]]", "= L[m, t[k]]"),
         ),
-        said="tables name whole rows of it",
+        said="copy what is needed of it",
     ),
     "PK303-vector": Followed(edits=(("A[m, k] @ x[k]", "rowsum(A[m, k] * x[k])"),), said="`rowsum(a * x)`"),
     "PK107-gather": Followed(edits=(("rows[m], :)", "rows[m])"),), said="whole rows need no `:`"),
@@ -304,6 +305,19 @@ FOLLOWED: dict[str, Followed] = {
         said="keep the value in a variable",
     ),
     "PK439-read": Followed(edits=(("Y[m, n] = C[m, n]", "Y[m, n] = A[m, n]"),), said="use another array"),
+    "PK510-table-of-matmul": Followed(
+        edits=(
+            ("counts: i32[K].replicate()", "counts: i32[K].replicate(), a: i32[N].scratch()"),
+            ("        a = rowmin(", "        a[n] = rowmin("),
+            ("        counts[a]", "    for n in tasks(blocks(N, 64)):\n        counts[a[n]]"),
+        ),
+        said="load it in other `tasks`",
+    ),
+    "PK435-communicator": Followed(settings={"tile_N": "32"}, said="use smaller blocks"),
+    "PK439-iterations": Followed(
+        edits=(("s: f32[1]", "s: f32[I]"), ("s[0] +=", "s[it] +="), ("rsqrt(s[0])", "rsqrt(s[it])")),
+        said="an element for each sum",
+    ),
     "PK464-comm-sms": Followed(settings={"overlap": "inter_sm"}, said="overlap=inter_sm"),
     "PK510-eight-bits": Followed(edits=(("Y: e4m3", "Y: bf16"), ("X: e4m3", "X: bf16")), said="an array of bf16"),
     "PK510-read": Followed(
@@ -379,6 +393,7 @@ OTHER = {
     "PK445-branch": "the help is another protocol",
     "PK445-signal": "the help is another protocol",
     "PK445-statement": "the help is another protocol",
+    "PK468-other-rows": "the help says that no size of blocks changes it",
     "PK476-many": "the help says what the words mean",
 }
 """Helps that no replacement follows."""

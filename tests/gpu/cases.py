@@ -45,6 +45,7 @@ from tests.irregular import RAGGED, TABLES
 from tests.joined import PROGRAMS as JOINED
 from tests.matmuls import BATCHED, FORMS, GRAM, LOOPS, SUMS, matmul
 from tests.scattered import SCATTERED
+from tests.shifted import SHIFTED
 from tests.tiles import EPILOGUES, LONG, OVER_RANKS, TILES
 from tests.windows import PROGRAMS as WINDOWS
 from tests.written import WRITTEN
@@ -357,7 +358,9 @@ def _from_memory() -> Iterator[Case]:
     """Tasks, blocks and conditions that arrays decide."""
     for name, text in FROM_MEMORY.items():
         yield Case(f"from memory {name}", text, lengths.lists("EMNK" if "[E, K, N]" in text else "EMN"), alone=True)
-    for name, case in (RAGGED | TABLES | SCATTERED | IRREGULAR_OVER_RANKS | COUNTED | BY_HAND | IN_BRANCHES).items():
+    for name, case in (
+        RAGGED | TABLES | SCATTERED | SHIFTED | IRREGULAR_OVER_RANKS | COUNTED | BY_HAND | IN_BRANCHES
+    ).items():
         yield Case(f"from memory: {name}", case.text.lstrip(), case.sizes, alone=case.alone)
 
 

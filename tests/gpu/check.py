@@ -229,7 +229,7 @@ def _compared(number: int, call: Call, expected: Mapping[str, Expected], where: 
     ]
     for item in found:
         if not item.ok:
-            raise Wrong(f"{where}: {item.array}{list(item.where)} {item.problem}")
+            raise Wrong(f"{where}: {item.array}{list(item.where)} {item.problem or item.reason or item.doubt}")
     return max(item.worst_ratio for item in found)
 
 

@@ -756,6 +756,7 @@ NOTHING = {
     "pk-canonicalize": "applies every pattern that matches",
     "pk-simplify-arithmetic": "applies both patterns wherever they match",
     "pk-drop-clips": "drops all that are known to change nothing",
+    "pk-store-own-sums": "stores all that each rank alone adds to its shard",
     "pk-cse": "merges all that is equal",
     "pk-dce": "drops all that is unused",
 }

@@ -348,6 +348,28 @@ kernel k(A: bf16[M, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
 """,
         ON_SMS,
     ),
+    "a sum for each iteration of phases": (
+        """
+kernel k(A: f32[M, K].shard(0), x: f32[M].replicate(), t: f32[M].shard(0).scratch(), norm: f32[3].replicate().scratch(),
+         s: f32[4, M].shard(1).scratch(), last: f32[3], I: const = 3):
+    for i in range(I):
+        for m in tasks(blocks(M, 16, of=rank)):
+            a = zeros(f32, m)
+            for k in blocks(K, 16):
+                a += rowsum(A[m, k] * A[m, k])
+            t[m] = a + x[m]
+            norm[i] += rowsum(a + x[m])
+        for m in tasks(blocks(M, 16, of=rank)):
+            x[m] = t[m] / norm[i]
+        for m in tasks(blocks(M, 16)):
+            s[i, m] += x[m]
+        for m in tasks(blocks(M, 16, of=rank)):
+            x[m] = s[i, m]
+    for i in tasks(I):
+        last[i] = norm[i]
+""",
+        ON_SMS,
+    ),
     "a sum of matmuls that the next phase reads": (
         """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
@@ -471,6 +493,7 @@ NOT_COPIED = {
     "an address that a branch guards",
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
+    "a sum for each iteration of phases",
     "a sum of matmuls that the next phase reads",
     "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",
@@ -486,6 +509,7 @@ NOT_STRADDLING = {
     "scalars and a count that depends on the task",
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
+    "a sum for each iteration of phases",
     "a sum of matmuls that the next phase reads",
     "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",

@@ -20,9 +20,10 @@ from pkc.sim.run import simulate
 from tests.counted import BY_HAND, COUNTED, IN_BRANCHES
 from tests.irregular import OVER_RANKS, RAGGED, TABLES
 from tests.scattered import SCATTERED
+from tests.shifted import SHIFTED
 from tests.sweeps import sweep
 
-PROGRAMS = RAGGED | TABLES | SCATTERED | OVER_RANKS | COUNTED | BY_HAND | IN_BRANCHES
+PROGRAMS = RAGGED | TABLES | SCATTERED | SHIFTED | OVER_RANKS | COUNTED | BY_HAND | IN_BRANCHES
 ORDERS = ((1, 0), (2, 1), (3, 2))
 """Numbers of CTAs, and seeds of the order in which they run."""
 

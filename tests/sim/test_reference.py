@@ -4,9 +4,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from pkc.cli.main import main
 from pkc.driver.compiler import compile_program
+from pkc.driver.results import comparison_table, doubtful, verdict
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.sim.array import POISON_INT
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import Expected, compare, reference
 from pkc.sim.run import simulate
@@ -151,8 +154,13 @@ def test_a_missing_write_is_caught():
 @pytest.mark.parametrize(
     ("value", "bound", "output", "ok", "problem"),
     [
-        (np.nan, 0.0, np.nan, False, "the reference is NaN there, of these inputs: `--in A=a.npy` gives others"),
-        (1.0, np.inf, 1.0, False, "the reference has no bound there"),
+        (np.nan, 0.0, np.nan, False, ""),
+        (np.nan, 0.0, 1.0, False, ""),
+        (1.0, np.inf, 1.0, False, ""),
+        (1.0, np.inf, np.nan, False, ""),
+        (np.inf, np.nan, 1.0, False, ""),
+        (1.0, 0.1, np.nan, False, "is not written, expected 1"),
+        (1.0, 0.1, -np.inf, False, "is -inf, expected 1"),
         (np.inf, 0.0, np.inf, True, ""),
         (np.inf, 0.0, 1.0, False, "is 1, expected inf"),
         (1.0, 0.1, 1.05, True, ""),
@@ -163,6 +171,43 @@ def test_what_compares(value, bound, output, ok, problem):
     expected = Expected(np.array([0.0, value]), np.array([0.0, bound]), np.array([True, True]))
     (item,) = compare({"Y": np.array([0.0, output], np.float32)}, {"Y": expected})
     assert (item.ok, item.problem) == (ok, problem)
+
+
+def test_what_has_no_bound_is_not_judged_and_hides_no_mistake():
+    """A result without a bound is neither right nor wrong; others of the same array are."""
+    value, bound = np.array([2.0, 1.0, np.nan]), np.array([0.1, np.inf, 0.0])
+    expected = {"Y": Expected(value, bound, np.ones(3, np.bool_))}
+    (item,) = compare({"Y": np.array([2.05, 7.0, 1.0], np.float32)}, expected)
+    assert (item.ok, item.problem, item.unjudged) == (False, "", 2)
+    assert item.reason == "at [1] the reference has no bound"
+    assert item.worst_ratio == pytest.approx(0.5)
+    assert comparison_table(expected, [item]).endswith("NOT JUDGED: at [1] the reference has no bound")
+    (warning,) = doubtful(expected, [item])
+    assert warning.endswith("2 of 3 elements of `Y` cannot be told right from wrong: at [1] the reference has no bound")
+    said = "the float64 reference has no bound for all of Y, so nothing says whether it is right"
+    assert verdict([item]) == f"NOT JUDGED: {said}"
+
+    (item,) = compare({"Y": np.array([np.nan, 1.0, 1.0], np.float32)}, expected)
+    assert (item.where, item.problem) == ((0,), "is not written, expected 2")
+    assert verdict([item]) == "WRONG: Y outside the bound of the float64 reference"
+
+
+def test_the_command_says_what_it_cannot_judge(tmp_path, capsys):
+    program = tmp_path / "k.pk"
+    lines = ["kernel k(X: f32[M], Y: f32[M]):", "    for m in tasks(blocks(M, 8)):"]
+    lines += ["        t = X[m] * 0.3", "        Y[m] = 1.0 / (t - X[m] * 0.3)"]
+    program.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert main(["run", str(program), "--ranks", "1", "--set", "M=8"]) == 1
+    shown = capsys.readouterr().out
+    assert "  NOT JUDGED: at [0, 0] the reference has no bound\n" in shown
+    assert "warning: 8 of 8 elements of `Y` cannot be told right from wrong" in shown
+    assert "WRONG" not in shown
+
+
+def test_an_integer_that_is_left_out_is_wrong_without_a_bound_too():
+    expected = {"Y": Expected(np.array([1.0, 1.0]), np.full(2, np.inf), np.ones(2, np.bool_))}
+    (item,) = compare({"Y": np.array([5, POISON_INT], np.int32)}, expected)
+    assert (item.unjudged, item.where, item.problem) == (1, (1,), "is not written, expected 1")
 
 
 def test_another_shape_is_not_ok():

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, StoreOp
-from pkc.dialect.by_table import AddByTableOp, GatherOp, ScatterAddOp, ScatterStoreOp, tables_of
+from pkc.dialect.by_table import AddByTableOp, ScatterAddOp, tables_of
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.program import UNORDERED, KernelOp, RoleOp, TasksOp
@@ -75,6 +75,8 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
     mmas = [found for op in role.walk() if isinstance(op, AnyMmaOp) for found in _mma(kernel, op, target)]
     yield from mmas
     for op in role.walk():
+        for table in tables_of(op):
+            yield from _table(table, target)
         if isinstance(op, RowReduction):
             yield from _reduction(op, axes, target)
         elif isinstance(op, BroadcastOp):
@@ -83,9 +85,6 @@ def _of_role(kernel: KernelOp, role: RoleOp) -> Iterator[NotLowered]:
             yield from _element(kernel, op, target)
         elif isinstance(op, AddToArrayOp | AddByTableOp):
             yield from _sum_in_memory(kernel, op, target)
-        elif isinstance(op, GatherOp | ScatterStoreOp):
-            for table in tables_of(op):
-                yield from _table(table, target)
         elif isinstance(op, TasksOp) and not is_spread(op) and not mmas:
             yield from _registers(op, target)
         elif isinstance(op, TasksOp) and is_pointwise(op) and not only_moves(role):

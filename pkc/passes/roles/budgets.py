@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.access import AddToArrayOp, LoadOp, Scatter, StoreOp
+from pkc.dialect.arrays import array_type
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, QUEUE, REGISTERS, KernelOp, RoleOp
@@ -281,7 +282,7 @@ def _of_whole_rows(kernel: KernelOp, length: int) -> str:
     whole = f"rows of {length} are as long as their dimension, which no size of blocks changes"
     if sums := sorted(_sums(kernel)):
         return f"{whole}; add up {_listed(sums)} in `tasks` of blocks of both dimensions, and let rows be `tasks(M)`"
-    if in_place := sorted(_in_place(kernel)):
+    if in_place := sorted(_in_place(kernel, length)):
         return f"{whole}; they could be in pieces if they were stored to another array than {_listed(in_place)}"
     return whole
 
@@ -292,10 +293,12 @@ def _sums(kernel: KernelOp) -> Iterator[str]:
     yield from {name.partition(".")[0] for name in names if name.endswith((".shares", ".slots"))}
 
 
-def _in_place(kernel: KernelOp) -> Iterator[str]:
-    """What is loaded and stored."""
-    loaded = {op.array for op in kernel.walk() if isinstance(op, LoadOp)}
-    stored = {op.array for op in kernel.walk() if isinstance(op, StoreOp)}
+def _in_place(kernel: KernelOp, length: int) -> Iterator[str]:
+    """What is loaded and stored, of arrays with rows of a length."""
+    accesses = [op for op in kernel.walk() if isinstance(op, LoadOp | StoreOp)]
+    rows = [op for op in accesses if array_type(op.array).dimensions[-1] == length]
+    loaded = {op.array for op in rows if isinstance(op, LoadOp)}
+    stored = {op.array for op in rows if isinstance(op, StoreOp)}
     yield from (name for name in map(array_name, loaded & stored) if "." not in name)
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.access import AccumulateOp, AtomicAddOp, LoadOp, ReadOp, StoreOp
 from pkc.dialect.arrays import is_pgl
 from pkc.dialect.by_table import GatherOp, ScatterAccumulateOp
 from pkc.dialect.coordinates import BlockOp
@@ -20,6 +20,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.apart import have_other_constants
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.build import phase_of, phases
 from pkc.passes.kernel_pass import KernelPass
@@ -271,8 +272,23 @@ def _check_alike(kernel: KernelOp, op: Sum) -> None:
 def _check_begin(op: Sum) -> None:
     """Refuse to sum into an array that a kernel of several phases has read or written before."""
     others = (use.operation for use in op.array.uses if not isinstance(use.operation, Sum))
-    if any((phase_of(other) or 0) <= (phase_of(op) or 0) for other in others):
-        raise PkcError(errors.UsedBeforeSum(span_of(op.location), array_name(op.array)))
+    before = [other for other in others if (phase_of(other) or 0) <= (phase_of(op) or 0)]
+    clash = next((other for other in before if not _other_elements(op, other)), None)
+    if clash is not None:
+        also = (Label(span_of(clash.location), "used here"),)
+        raise PkcError(errors.UsedBeforeSum(span_of(op.location), array_name(op.array), also=also))
+
+
+def _other_elements(op: Sum, other: Operation) -> bool:
+    """Whether what is read of an array that is summed are surely other elements than those of a sum, by constants, and
+    a sum as well: that this stands before the read is checked of it."""
+    if not isinstance(other, ReadOp | LoadOp):
+        return False
+    of_array = [use.operation for use in op.array.uses if isinstance(use.operation, Sum)]
+    if not all(isinstance(one, AccumulateOp | AtomicAddOp) for one in of_array):
+        return False
+    apart = [have_other_constants(one.indices, other.indices) for one in of_array]
+    return apart[of_array.index(op)] and not all(apart)
 
 
 def _check_legal(op: RemoteAccess, overlap: str, *, several: bool) -> None:

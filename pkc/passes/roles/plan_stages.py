@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -113,12 +113,15 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
     if not planned:
         return []
     target, group = target_of(kernel), channel_group(planned[0])
-    others = bytes_of({c: c.depth for c in channels if c not in planned and channel_group(c) == group})
+    beside = {c: c.depth for c in channels if c not in planned and channel_group(c) == group}
+    others = bytes_of(beside)
     others += sum(between_warps(role, target) for role in kernel.roles if group_of(role) == group)
-    return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel) - queue_of(kernel))
+    return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel) - queue_of(kernel), beside)
 
 
-def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
+def _divide(
+    kernel: KernelOp, channels: Sequence[ChannelOp], available: int, beside: Mapping[ChannelOp, int]
+) -> list[StagePlan]:
     turning = [channel for channel in channels if _in_loop(channel)]
     passed = [channel for channel in channels if channel not in turning and channel.host is None]
     wanted, tuning = kernel.scheduled_number(STAGES) or 0, target_of(kernel).tuning
@@ -126,7 +129,9 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     guests = {channel.guest: count for channel, count in stages.items() if channel.guest is not None}
     taken = Taken({**stages, **guests})
     if taken.bytes > available:
-        found = (kernel.sym_name.data, taken.bytes, available, stages_text(stages), stages_hint(kernel, stages))
+        most = target_of(kernel).stage_memory
+        every = stages_text({**stages, **beside})  # stages of communicators take memory of the same CTA
+        found = (kernel.sym_name.data, taken.bytes + most - available, most, every, stages_hint(kernel, stages))
         raise PkcError(errors.SharedMemory(span_of(kernel.location), *found))
     growing = [] if wanted else turning
     few, many = tuning.loop_stages, tuning.most_stages

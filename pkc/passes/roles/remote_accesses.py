@@ -22,13 +22,14 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import ByTable, GatherOp, ScatterAccumulateOp, ScatterAddOp, ScatterStoreAddOp, ScatterStoreOp
-from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
+from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.inverse import SumRowsOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import BlockType, Layout, PGLType
 from pkc.passes.analysis.covering import block_of
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
+from pkc.passes.analysis.local_shards import is_in_local_shard, is_local
 
 ALL_REDUCE = "all_reduce"
 """The key of the schedule: whether owners add up what all ranks get, or every rank."""
@@ -58,9 +59,7 @@ RemoteAccess = Read | Sum | StoreOp
 def remote_reads(root: Operation) -> Iterator[Read]:
     """Loads and gathers of sharded arrays, unless they surely stay on this rank."""
     for op in root.walk():
-        if isinstance(op, GatherOp) and is_pgl(op.array, Layout.Shard):
-            yield op
-        if isinstance(op, LoadOp) and is_pgl(op.array, Layout.Shard) and not _is_local(op.array, tuple(op.indices)):
+        if isinstance(op, Read) and is_pgl(op.array, Layout.Shard) and not is_local(op.array, places_of(op)):
             yield op
 
 
@@ -69,7 +68,7 @@ def remote_stores(root: Operation) -> Iterator[StoreOp]:
     for op in root.walk():
         if not isinstance(op, StoreOp):
             continue
-        sharded = is_pgl(op.array, Layout.Shard) and not _is_local(op.array, tuple(op.indices))
+        sharded = is_pgl(op.array, Layout.Shard) and not is_local(op.array, op.indices)
         if sharded or is_pgl(op.array, Layout.Replicate):
             yield op
 
@@ -103,13 +102,13 @@ def _reaches(op: Operation, array: SSAValue) -> bool:
         return isinstance(op, Store | CopyOp) and array is not getattr(op, "source", None)
     if is_pgl(array, Layout.Symmetric) or is_pgl(array, Layout.Replicate):
         return (isinstance(op, GatherOp) and op.of_rows) or (at is not None and not isinstance(at.owner, RankOp))
-    if not is_pgl(array, Layout.Shard) or isinstance(op, ByTable):
-        return is_pgl(array, Layout.Shard)
+    if not is_pgl(array, Layout.Shard):
+        return False
     if isinstance(op, CopyOp):
         box = op.source_box if array is op.source else op.target_box
-        return not _is_in_local_shard(box[shard_of(array)])
-    assert isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp)
-    return not _is_local(array, tuple(op.indices))
+        return not is_in_local_shard(box[shard_of(array)])
+    assert isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp | ByTable)
+    return not is_local(array, places_of(op))
 
 
 def sums(root: Operation) -> Iterator[Sum]:
@@ -218,14 +217,3 @@ def shard_of(array: SSAValue) -> int:
     kind = array_type(array)
     assert isinstance(kind, PGLType) and kind.shard_dim is not None
     return kind.shard_dim
-
-
-def _is_local(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
-    return _is_in_local_shard(indices[shard_of(array)])
-
-
-def _is_in_local_shard(position: SSAValue) -> bool:
-    """Whether a block or position comes from the local shard of its dimension."""
-    index = position.owner
-    block = index.block.owner if isinstance(index, BlockPositionOp) else index
-    return isinstance(block, BlockOp) and block.shard is not None and isinstance(block.shard.owner, RankOp)

@@ -90,6 +90,8 @@ def _remark_again(op: GatherOp) -> None:
 
 def whole_rows(op: GatherOp) -> str:
     """Why rows cannot be copied block by block, whatever a table names; empty if they can."""
+    if not op.of_rows:
+        return "its table names places along a row"
     if shard_of(op.array) != 0:
         return "it is not sharded by rows"
     whole = all(is_whole_list(index) for index in op.indices)

@@ -18,6 +18,7 @@ from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
 from pkc.dialect.types import FLOATS, RANKS, BlockType, Layout, PGLType, SignalType, TileType, f32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.apart import are_all_summed, have_other_constants
 from pkc.passes.analysis.covering import block_of, covers
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, is_one, sources, task_count
 from pkc.passes.build import (
@@ -92,13 +93,14 @@ class StageSums(KernelPass):
         if not staged:
             return
         for op in staged:
+            _check(kernel, op)
+        for op in staged:
             _stage(kernel, op)
         wrap_in_role(kernel, Role.Consumer)
 
 
 def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     name = array_name(op.array)
-    _check(name, op)
     mark_fresh(kernel, op.array)
     split = divided_along(op)
     kind = array_type(op.array)
@@ -142,20 +144,27 @@ _HINTS = {
 """What else may be written, by the reason of a refusal."""
 
 
-def _check(name: str, op: AccumulateOp) -> None:
-    if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
+def _check(kernel: KernelOp, op: AccumulateOp) -> None:
+    name, together = array_name(op.array), [use.operation for use in op.array.uses]
+    others = [other for other in together if isinstance(other, AccumulateOp) and other is not op]
+    if not all(have_other_constants(op.indices, other.indices) for other in others):
         raise _refused(name, op, "it is summed by more than one statement")
     if any(count is None or not is_one(count) for count in map(task_count, idle_tasks(op))):
         raise _refused(name, op, "several tasks of a rank contribute to one tile")
     counts = [count for tasks in enclosing_tasks(op) for count in tasks.counts]
     if any(differs_by_rank(value) for value in sources([*op.indices, *counts])):
-        raise _refused(name, op, "which tiles a rank contributes to depends on the rank")
+        reason = "which tiles a rank contributes to depends on the rank"
+        if f"{name}.shares" in kernel.arguments:  # several of its tasks contribute, of which only one could store
+            hint = "in place of the tasks that add to one tile a loop inside of a task, and `=` behind it; or "
+            raise PkcError(errors.CannotStageSum(span_of(op.location), name, reason, hint))
+        raise _refused(name, op, reason)
     if not isinstance(op.parent_op(), TasksOp):
         raise _refused(name, op, "it stands in a loop or branch")
     indices = {index for tasks in enclosing_tasks(op) for index in tasks.body.block.args}
     reached = [index for at in op.indices for index in sources([at]) & indices]
     diagonal = len(set(reached)) < len(reached)
-    if diagonal or not all(map(covers, op.indices, array_type(op.array).dimensions)):
+    covered = map(covers, op.indices, array_type(op.array).dimensions)
+    if diagonal or not all(found or are_all_summed(kernel, op, place) for place, found in enumerate(covered)):
         raise _refused(name, op, "some tiles of it may get no contribution")
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.access import AccumulateOp, LoadOp, ReadOp, StoreOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp
@@ -18,6 +18,7 @@ from pkc.dialect.reductions import RowSumOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, TransposeOp, tile_type
 from pkc.dialect.types import FLOATS, BlockType, Dim, PrivateType, TileType, dtype_name
+from pkc.passes.analysis.apart import have_other_constants
 from pkc.passes.analysis.dependence import defined_outside, enclosing_tasks, is_one, sources, task_count
 from pkc.passes.build import add_parameter, append, before, constant
 from pkc.passes.kernel_pass import KernelPass
@@ -77,13 +78,23 @@ class CollectSums(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if kernel.in_any_order or kernel.roles:
             return
-        groups: dict[SSAValue, list[AccumulateOp]] = {}
+        arrays: dict[SSAValue, list[AccumulateOp]] = {}
         for op in [op for op in kernel.walk() if isinstance(op, AccumulateOp)]:
-            groups.setdefault(op.array, []).append(op)
-        for ops in groups.values():
+            arrays.setdefault(op.array, []).append(op)
+        for ops in [group for of_array in arrays.values() for group in _groups(of_array)]:
             found = [shares for op in ops if (shares := _shares(op)) is not None]
             if len(found) == len(ops) and (_is_shared(found[0]) if len(ops) == 1 else _is_one_tile(found)):
                 _collect(kernel, found)
+
+
+def _groups(ops: Sequence[AccumulateOp]) -> list[list[AccumulateOp]]:
+    """The statements that add to an array, by elements that constants tell apart."""
+    groups: list[list[AccumulateOp]] = []
+    for op in ops:
+        meeting = [group for group in groups if not all(have_other_constants(op.indices, one.indices) for one in group)]
+        together = {op, *(one for group in meeting for one in group)}
+        groups = [group for group in groups if group not in meeting] + [[one for one in ops if one in together]]
+    return groups
 
 
 @dataclass(frozen=True)
@@ -133,10 +144,19 @@ def _is_one_tile(found: Sequence[_Shares]) -> bool:
         return False
     if any(not _is_at_once(ops[0].indices, op.indices) for op in ops):
         return False
-    others = [use.operation for use in ops[0].array.uses if use.operation not in ops]
+    others = [use.operation for use in ops[0].array.uses if not _adds_elsewhere(use.operation, ops)]
     users = [block.find_ancestor_op_in_block(op) for op in others]
     last = max(map(block.get_operation_index, tops))
     return all(user is not None and block.get_operation_index(user) > last for user in users)
+
+
+def _adds_elsewhere(other: Operation, ops: Sequence[AccumulateOp]) -> bool:
+    """Whether a use of an array is one of these sums, or surely of other elements."""
+    if other in ops:
+        return True
+    if not isinstance(other, AccumulateOp | ReadOp | LoadOp | StoreOp):
+        return False
+    return all(have_other_constants(op.indices, other.indices) for op in ops)
 
 
 def _is_at_once(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool:

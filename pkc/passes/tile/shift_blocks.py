@@ -16,6 +16,7 @@ from pkc.dialect.elementwise import AddOp, SubOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import FullOp, PositionsOp, SplatOp, block_type
 from pkc.dialect.types import BlockType, Dim, Layout, PrivateType
+from pkc.passes.analysis.local_shards import is_local
 from pkc.passes.analysis.named_positions import named
 from pkc.passes.analysis.signs import is_not_negative
 from pkc.passes.dce import drop_dead
@@ -106,7 +107,7 @@ def _why_not(op: ByTable, shifts: Sequence[_Shift | SSAValue | str | None]) -> s
     """Why an access with shifted blocks goes by tables; empty if it need not."""
     if not isinstance(op, GatherOp | ScatterStoreOp):
         return "what is added goes element by element"
-    if is_pgl(op.array, Layout.Shard) or op.names_ranks:
+    if op.names_ranks or (is_pgl(op.array, Layout.Shard) and not is_local(op.array, op.places)):
         return "its rows may lie on several ranks"
     if None in shifts:
         return "another index is a table"

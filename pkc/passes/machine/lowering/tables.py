@@ -53,7 +53,8 @@ def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValu
         return _element(role, op.tile, [at[axis] for axis in op.positions])
     if isinstance(op, Operation) and is_table(op):
         return elements.apply(emit, op, type(op), [_element(role, operand, at) for operand in op.operands])
-    raise CannotLowerError(origin(table), "a table of rows that is made so")
+    hint = "store it to an array of i32, and read that as a table in other `tasks`"
+    raise CannotLowerError(origin(table), "a table of rows that is made so", hint)
 
 
 def _kind(table: SSAValue) -> Attribute:
