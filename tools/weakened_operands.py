@@ -69,8 +69,8 @@ OPERANDS = (
     Mistake(
         "what a box brings behind a list is summed",
         "passes/roles/boxed.py",
-        "return multiple_of(block.stop) % found.rows != 0",
-        "return False",
+        "if block.stop is not None and multiple_of(block.stop) % found.rows != 0:",
+        "if False:",
         "codegen/test_boxes.py",
         "no_box",
     ),
@@ -105,6 +105,22 @@ OPERANDS = (
         "constant(1)",
         "passes/test_fetch.py",
         "window",
+    ),
+    Mistake(
+        "rows that are none, and others once something is added, are taken for those of a box",
+        "passes/analysis/boxed_rows.py",
+        "if one is None or other is None or one.optional or other.optional:",
+        "if one is None or other is None:",
+        "codegen/test_boxes.py",
+        "what_is_a_box",
+    ),
+    Mistake(
+        "a list ends where memory says, even behind the end of its dimension",
+        "passes/roles/boxed.py",
+        "return not isinstance(length, int) or length % found.rows != 0",
+        "return block.stop is None and (not isinstance(length, int) or length % found.rows != 0)",
+        "codegen/test_boxes.py",
+        "no_box",
     ),
 )
 """For `tools.weakened`."""

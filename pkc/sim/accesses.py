@@ -170,20 +170,19 @@ def _gather_along(op: by_table.GatherOp, machine: Machine) -> Call:
     array, memory, note = machine.array(op.array), machine.memory, note_read(op, op.array, machine)
     shape = tile_type(op.result).shape
     entries = _Entries(op, shape)
-    # A box does not stop where a table does.
     brought = boxes(op) if moves_by_tma(op) else None
 
     def gather(frame: Frame, places: Sequence[Any]) -> Any:
         machine.pause()
         made, named = array.empty(shape), list(entries.of(places))
-        if brought is not None:
-            for at, indices in _in_boxes(named, *brought, array):
-                array.put(made, at, array.locate(op, frame.rank, indices))
         for at, indices in named:
             where = array.locate(op, frame.rank, indices)
             memory.check_load(array, where, frame.task, op)
             note(frame, where)
-            array.put(made, at, where)
+            if brought is None:
+                array.put(made, at, where)
+        for at, indices in _in_boxes(named, *brought, array) if brought is not None else ():
+            array.put(made, at, array.locate(op, frame.rank, indices))
         return made
 
     return Call(gather, op.places)
@@ -192,12 +191,13 @@ def _gather_along(op: by_table.GatherOp, machine: Machine) -> Call:
 def _in_boxes(
     named: Sequence[tuple[list[int | None], list[Block | int]]], rows: int, dim: int, array: Array
 ) -> Iterator[tuple[list[int | None], list[Block | int]]]:
-    """What the boxes that begin with some of the rows of a tile have behind these."""
+    """All that boxes bring that begin with some of the rows of a tile, whatever the tables say of the rows behind, and
+    wherever they end."""
     for at, indices in named:
         first, place = at[0], indices[dim]
         if first is None or first % rows or not isinstance(place, int):
             continue
-        for step in range(1, min(rows, array.place.sizes[dim] - place)):
+        for step in range(min(rows, array.place.sizes[dim] - place)):
             yield [first + step, *at[1:]], [*indices[:dim], place + step, *indices[dim + 1 :]]
 
 

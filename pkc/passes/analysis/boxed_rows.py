@@ -34,11 +34,13 @@ class Boxes:
 
 @dataclass(frozen=True)
 class _Along:
-    """How the entries of a table go on within a box: all alike, or by `steps` of one. The first one is a `multiple` of
-    the rows of a box, which steps always begin with. Past the ends of `blocks` this need not hold."""
+    """How the entries of a table go on within a box: all alike, or by `steps` of one; or they are all negative, if they
+    are `optional`, which no arithmetic keeps. The first one is surely a `multiple` of the rows of a box, which steps
+    always begin with. Past the ends of `blocks` this need not hold."""
 
     steps: bool = False
     multiple: bool = False
+    optional: bool = False
     blocks: frozenset[SSAValue] = frozenset()
 
 
@@ -90,11 +92,12 @@ def _along(table: SSAValue, size: int, dim: Dim | None = None) -> _Along | None:
         case BroadcastOp():
             return _along(op.tile, size) if op.positions else _Along()
         case CastOp():
-            return _along(op.tile, size)
+            return _alike([_along(op.tile, size)])  # to what may have fewer numbers
         case SelectOp():
             return _along(op.lhs, size, dim) if _is_in(op, dim) else _selected(op, size)
         case GatherOp() if op.local is None and is_table(op):
-            return _alike([_along(place, size) for place in op.tables])
+            places = [(place, axes) for place, axes in zip(op.places, op.axes_of_places, strict=True) if axes]
+            return _alike([_along(place, size) if place in op.tables else None for place, _ in places])
         case Unary() | Binary() | CompareOp():
             return _computed(op, size)
         case _:
@@ -129,13 +132,16 @@ def _selected(op: SelectOp, size: int) -> _Along | None:
         return None
     if one.steps and not (isinstance(op.rhs.owner, FullOp) and op.rhs.owner.constant < 0):
         return None
-    return _Along(one.steps, one.multiple and (one.steps or other.multiple), _blocks((condition, one, other)))
+    blocks = _blocks((condition, one, other))
+    if one.steps:
+        return _Along(steps=True, multiple=True, optional=True, blocks=blocks)
+    return _Along(multiple=one.multiple and other.multiple, blocks=blocks)
 
 
 def _computed(op: Operation, size: int) -> _Along | None:
     operands = [_along(operand, size) for operand in op.operands]
     one, other = operands[0], operands[-1]
-    if one is None or other is None:
+    if one is None or other is None or one.optional or other.optional:
         return None
     both, number = _Along(blocks=_blocks((one, other))), op.operands[-1].owner
     if isinstance(op, MulOp) and not (one.steps or other.steps):

@@ -39,9 +39,9 @@ def _ends_within_box(op: GatherOp, found: Boxes) -> bool:
     block, length = found.block.owner, block_type(found.block).of
     if not isinstance(block, BlockOp) or block.in_shard:
         return True
-    if block.stop is not None:
-        return multiple_of(block.stop) % found.rows != 0
-    return not isinstance(length, int) or length % found.rows != 0
+    if block.stop is not None and multiple_of(block.stop) % found.rows != 0:
+        return True
+    return not isinstance(length, int) or length % found.rows != 0  # whatever its `stop` is, a list ends there
 
 
 def _no_box(op: GatherOp) -> str:

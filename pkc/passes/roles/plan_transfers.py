@@ -124,8 +124,9 @@ class PlanTransfers(KernelPass):
 
 
 def _no_boxes(op: GatherOp) -> str:
+    """Why TMA does not bring the boxes that were found (`pk-plan-boxes`); empty if it does."""
     found = boxes_of(op)
-    return "" if found is None else why_no_boxes(op, found)
+    return "its tables are others now" if found is None else why_no_boxes(op, found)
 
 
 def _by_threads(op: Operation) -> str:
