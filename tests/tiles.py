@@ -853,8 +853,8 @@ kernel bits(X: i32[M, N], I: i32[N], Y: i32[M, N]):
         Y[m, n] = (X[m, n] & 12 | X[m, n] >> 2) ^ I[n] << 3 + (X[m, n] & 1)
 """,
     "permuted": """\
-kernel permuted(X: bf16[B, M, N, 128], Y: bf16[B, N, 128, M]):
-    for b, n, m in tasks(B, N, blocks(M, 64)):
+kernel permuted(X: bf16[B, M, 4, 128], Y: bf16[B, 4, 128, M]):
+    for b, n, m in tasks(B, 4, blocks(M, 64)):
         Y[b, n, :, m] = X[b, m, n, :].T
 """,
     "transposed_f32": """\
