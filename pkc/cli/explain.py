@@ -14,7 +14,9 @@ from pkc.cli.timeline import predicted
 from pkc.codegen.build import build_kernel, resources
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Compiled, compile_program
+from pkc.driver.planned import planned
 from pkc.timeline import diagram, differences, page
+from pkc.timeline.errors import NotPredicted
 from pkc.timeline.forecast import Forecast, first_rank
 from pkc.timeline.lanes import Timeline
 from pkc.timeline.text import text
@@ -22,7 +24,14 @@ from pkc.timeline.text import text
 
 def execute(chosen: Chosen, target: str, path: Path | None) -> None:
     """Print roles, channels and overlap, and write the page. Raises `PkcError`."""
-    found = predicted(chosen, target)
+    try:
+        found = predicted(chosen, target)
+    except PkcError as error:
+        (why, *more) = error.diagnostics
+        if more or path is not None or not isinstance(why, NotPredicted):
+            raise
+        _without_timeline(chosen, target, why)
+        return
     shown, until = found.timelines()
     click.echo(f"{found.schedule}\n")
     click.echo("\n".join(diagram.text(found.compiled.kernel)))
@@ -36,6 +45,22 @@ def execute(chosen: Chosen, target: str, path: Path | None) -> None:
     with console.writing(str(path)):
         path.write_text(page.page(found.title, body), encoding="utf-8")
     click.echo(f"\n{path.resolve()}")
+
+
+def _without_timeline(chosen: Chosen, target: str, why: NotPredicted) -> None:
+    """Print what is known of a kernel whose steps only memory knows."""
+    given = {**chosen.constants, **chosen.values}
+    found = planned(
+        chosen.program,
+        given,
+        ranks=chosen.ranks,
+        schedule=chosen.schedule,
+        target=target,
+        kernel=chosen.kernel.name,
+    )
+    click.echo(f"{found.schedule}\n")
+    click.echo("\n".join(diagram.text(found.compiled.kernel)))
+    click.echo(f"\n{why.fill(why.title)}; {why.help}")
 
 
 def _body(chosen: Chosen, target: str, found: Forecast, shown: list[Timeline], until: float, folder: Path) -> str:
