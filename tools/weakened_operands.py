@@ -93,7 +93,7 @@ OPERANDS = (
     Mistake(
         "tiles of a group are fetched as if groups went on into the next shard",
         "passes/roles/visits.py",
-        "if index is None and fetch.group and not fetch.again and place is not None:",
+        "if index is None and fetch.group and not fetch.again and grouped_place(fetch) is not None:",
         "if False:",
         "passes/test_fetch.py",
         "window",

@@ -23,6 +23,7 @@ from pkc.passes.analysis.dependence import sources
 from pkc.semantics.evaluate import Evaluator
 
 _ACCESSES = (*READING, StoreOp, StoreAddOp, AccumulateOp, AllReduceOp)
+"""Operations whose indices say where in an array they go; those by tables are looked at by their tables."""
 
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""

@@ -96,8 +96,8 @@ def _along(table: SSAValue, size: int, dim: Dim | None = None) -> _Along | None:
         case SelectOp():
             return _along(op.lhs, size, dim) if _is_in(op, dim) else _selected(op, size)
         case GatherOp() if op.local is None and is_table(op):
-            places = [(place, axes) for place, axes in zip(op.places, op.axes_of_places, strict=True) if axes]
-            return _alike([_along(place, size) if place in op.tables else None for place, _ in places])
+            along = [place for place, axes in zip(op.places, op.axes_of_places, strict=True) if axes]
+            return _alike([_along(place, size) if place in op.tables else None for place in along])
         case Unary() | Binary() | CompareOp():
             return _computed(op, size)
         case _:

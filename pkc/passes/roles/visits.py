@@ -12,6 +12,7 @@ from pkc.passes.analysis.direction import Direction, direction
 from pkc.passes.build import append, constant
 from pkc.passes.program_slices import Known, copy_value, from_memory, iterations_of
 from pkc.passes.roles.fetches import Fetch, grouped_place, in_shard, loop_of
+from pkc.passes.roles.pushes import Push
 
 
 def skipping_loop(fetch: Fetch) -> scf.ForOp | None:
@@ -60,9 +61,11 @@ def is_visited(block: Block, fetch: Fetch, loop: scf.ForOp, known: Known) -> SSA
     """Append to `block` whether some task of this rank visits the tile, or another one of its group: whether the task
     does that runs most iterations, and the one that begins with the earliest."""
     variable, location, own = loop.body.block.args[0], fetch.read.location, dict(known)
-    number, inside = _place(block, fetch, variable, known)
     ring = fetch.listed_ring
-    if ring is not None and variable is ring.over:
+    if ring is not None and variable is not ring.over:
+        ring = None
+    number, inside = _place(block, fetch, variable, known, ring)
+    if ring is not None:
         assert ring.block.shard is not None
         own[ring.block.shard] = append(block, OwnerOp(known[ring.block.result]), location).result
     if fetch.group:
@@ -81,19 +84,20 @@ def is_visited(block: Block, fetch: Fetch, loop: scf.ForOp, known: Known) -> SSA
     return append(block, arith.AndIOp(found, later), location).result
 
 
-def _place(block: Block, fetch: Fetch, variable: SSAValue, known: Known) -> tuple[SSAValue, SSAValue]:
-    """Append to `block` the number of the tile in the loop that skips others, and that by which it is in its group."""
-    ring, place = fetch.listed_ring, grouped_place(fetch)
-    through_ring = ring is not None and variable is ring.over
-    index = ring.block.result if ring is not None and through_ring else None
-    if index is None and fetch.group and not fetch.again and place is not None:
-        index = fetch.first.places[place]  # of one shard, though the loop goes through all
+def _place(
+    block: Block, fetch: Fetch, variable: SSAValue, known: Known, ring: Push | None
+) -> tuple[SSAValue, SSAValue]:
+    """Append to `block` the number of the tile in the loop that skips others, and that by which it is in its group;
+    that loop may be the one of a `ring`."""
+    index = None if ring is None else ring.block.result
+    if index is None and fetch.group and not fetch.again and grouped_place(fetch) is not None:
+        index = _grouped(fetch)  # of one shard, though the loop goes through all
     if index is None:
         return known[variable], known[variable]
     inside, _, ops = in_shard(copy_value(block, index, known))
     for op in ops:
         append(block, op, fetch.read.location)
-    return (inside if through_ring else known[variable]), inside
+    return (known[variable] if ring is None else inside), inside
 
 
 def _extreme(block: Block, fetch: Fetch, number: SSAValue, known: Known, way: Direction) -> SSAValue:
