@@ -191,7 +191,7 @@ class BlockOp(_BlockList):
 
 
 SHIFTED = "shifted"
-"""On a `pk.block`: the type of the block that a program has, to whose positions a number is added."""
+"""On a `pk.block`: the type of the block that a program has, whose positions are shifted or divided."""
 
 
 def written_type(index: SSAValue) -> BlockType | None:

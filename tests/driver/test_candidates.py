@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 
 from pkc.cli.main import main
+from pkc.dialect.coordinates import BlockCountOp
 from pkc.dialect.program import KernelOp
 from pkc.driver.candidates import other_tiles, why_none
 from pkc.driver.compiler import load
+from pkc.driver.planned_candidates import written_as
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
 from pkc.targets.sm_90a import TARGET
+from tests.axes import PROGRAMS as AXES
 from tests.sweeps import sweep
 from tests.targets.tiny import TINY
 
@@ -119,3 +122,13 @@ def test_the_phase_that_adds_up_shares_has_no_tiles_to_choose(tmp_path: Path) ->
     assert (
         main(["compile", str(tmp_path / "k.pk"), "--set", "M=33", "--emit", "cuda", "-o", str(tmp_path / "k.cu")]) == 0
     )
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_a_program_has_blocks_of_what_is_tried(name: str) -> None:
+    """Also where passes load blocks of dimensions of which the program has none."""
+    program = parse_text(Source("k.pk", AXES[name].text))
+    (base,) = (op for op in build_module(program).ops if isinstance(op, KernelOp))
+    counted = {op.block.of for op in base.walk() if isinstance(op, BlockCountOp)}
+    keys = {key for settings in other_tiles(written_as(program, "k", (), ()), TARGET) for key in settings}
+    assert keys <= {"consumers", *(f"tile_{dim}" for dim in counted)}

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.access import LoadOp
 from pkc.dialect.arrays import array_type, is_pgl
 from pkc.dialect.by_table import GatherOp, tables_of
-from pkc.dialect.coordinates import BlockOp, BlockPositionOp
+from pkc.dialect.coordinates import SHIFTED, BlockOp, BlockPositionOp, written_type
 from pkc.dialect.elementwise import FloorDivOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import (
@@ -198,4 +198,6 @@ def _place(numbers: Integers, one: _Quotient, dim: Dim) -> SSAValue:
     if one.is_one:
         return numbers.made(arith.FloorDivSIOp(numbers.made(BlockPositionOp(block.result)), by))
     start = None if block.start is None else numbers.over(block.start, by)
-    return numbers.made(BlockOp(block.index, BlockType(dim, one.extent), start=start))
+    made = BlockOp(block.index, BlockType(dim, one.extent), start=start)
+    made.attributes[SHIFTED] = written_type(block.result) or block_type(block.result)
+    return numbers.made(made)
