@@ -596,7 +596,7 @@ LATELY = (
     ),
     Mistake(
         "MMAs sum over what lies past the end of a padded axis",
-        "passes/tile/pad_axes.py",
+        "passes/analysis/same_axes.py",
         "return isinstance(op, AnyMmaOp) and (use.index, axis) in ((0, 1), (1, 0))",
         "return False",
         "passes/test_pad_axes.py",

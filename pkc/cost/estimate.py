@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from pkc.cost import fetching, flow, stream
-from pkc.cost.memory import memory_time
+from pkc.cost.memory import handed_on, memory_time
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.targets.target import Target
 
@@ -123,7 +123,11 @@ class _Estimator:
         communicates = bool(work.fetched) or any(map(self._sent, work.phases))
         # The last contributions are added up when all operands have been read.
         ends = sum(map(self._adding, work.phases))
-        busy = max(sum(one.total for one in found) - ends, memory) + ends
+        busy = (
+            max(sum(one.total for one in found) - ends, memory)
+            + ends
+            + handed_on(work, [one.rounds for one in found], self._target)
+        )
         # What comes in packets is awaited where it is used; entry and exit are awaited meanwhile.
         whole = rates.launch + busy + (communicates and not self._in_packets()) * 4 * rates.signal
         link = max(one.link for one in found)

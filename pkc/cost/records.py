@@ -81,6 +81,7 @@ class Store:
     """Of the tile."""
     panels: int = 0
     """In which its columns lie in a stage, one behind the other."""
+    array: str = ""
 
 
 @dataclass

@@ -341,7 +341,8 @@ class _Counter(Placed):
         row = 2 * tile.shape[-1] * dtype_bytes(tile.element_type) if tile.rank else 1
         times = 2 * (1 + self._target.rates.packet_row / row) if packets else 1
         if not isinstance(op, AccumulateOp):
-            found = Store(size, sent * times, False, written=data, packets=packets, elements=prod(tile.shape))
+            elements, name = prod(tile.shape), array_name(op.array)
+            found = Store(size, sent * times, False, written=data, packets=packets, elements=elements, array=name)
             if not tile.rank or self._ranks > 1:
                 return found
             layout, pitch = self._target.shared_layout(tile), self._extent(kind.dimensions[-1])

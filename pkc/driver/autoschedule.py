@@ -15,6 +15,7 @@ from pkc.driver.chosen import Autoschedule, duration
 from pkc.driver.compiler import Number
 from pkc.driver.planned_candidates import candidates
 from pkc.driver.search import OVERLAP, Asked, Search, estimated
+from pkc.driver.splits import with_splits
 from pkc.frontend import tree
 from pkc.frontend.schedule import TILE
 from pkc.location import describe
@@ -91,7 +92,7 @@ def _autoschedule(asked: Asked) -> Autoschedule:
         found = _autoschedule(replace(asked, schedule=(*asked.schedule, *more.items())))
         why = "no role fetches, so that more warps copy rows"
         return replace(found, schedule={**found.schedule, **more}, instead=instead, why=why)
-    return Search(asked, base, others, instead).found()
+    return with_splits(asked, base, Search(asked, base, others, instead).found(), _autoschedule)
 
 
 def as_compiled(

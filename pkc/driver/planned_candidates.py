@@ -26,7 +26,7 @@ from pkc.driver.candidates import is_scaled, other_tiles, summed_over
 from pkc.driver.compiler import Number
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.frontend.schedule import TILE, from_options, schedule_attr
+from pkc.frontend.schedule import SPLIT, TILE, from_options, schedule_attr
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_layouts import PlanLayouts
@@ -73,14 +73,19 @@ _Refusable = tuple[list[Candidate], list[str]]
 def candidates(
     program: tree.Program, kernel: str, constants: Items, schedule: Options, target: Target
 ) -> list[Candidate]:
-    """The kernel as the program has it, then with each combination of tiles that it could have."""
+    """The kernel as the program has it, then with each combination of tiles that it could have; of those with splits,
+    the ones whose sums have a place."""
     base = Candidate({}, planned_with(program, kernel, constants, dict(schedule)))
     fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
     tiles = [] if fixed else other_tiles(written_as(program, kernel, constants, schedule), target)
-    return [
-        base,
-        *(Candidate(more, planned_with(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
-    ]
+    found = [base]
+    for more in tiles:
+        try:
+            found.append(Candidate(more, planned_with(program, kernel, constants, {**dict(schedule), **more})))
+        except PkcError:
+            if not any(key.startswith(SPLIT) for key in base.kernel.schedule):
+                raise
+    return found
 
 
 @functools.lru_cache(maxsize=32)

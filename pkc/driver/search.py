@@ -33,6 +33,7 @@ from pkc.driver.planned_candidates import (
     by_copy_engines,
     in_one_shot,
     of_one_warpgroup,
+    planned_with,
     pointwise,
     sent_in_packets,
     straddling,
@@ -90,6 +91,13 @@ def estimated(of: Candidate, asked: Asked) -> Estimate:
     laid = asked.target.of(of.kernel)
     work = count_work(of.kernel, dict(asked.dims), asked.ranks, laid)
     return estimate(work, asked.ranks, asked.target, sms=sms)
+
+
+def compiles(asked: Asked, settings: Mapping[str, str]) -> bool:
+    """Whether a kernel compiles to the machine level with more in its schedule."""
+    kernel = planned_with(asked.program, asked.kernel, asked.constants, dict(asked.schedule))
+    divisors = tuple(sorted(divisors_of([kernel], dict(asked.dims), asked.ranks).items()))
+    return _compiles(*asked.of, asked.target, divisors, tuple(settings.items()), "machine")
 
 
 class Search:

@@ -38,6 +38,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "packets": bool,
     "write_ahead": bool,
     "aligned_copies": bool,
+    "splits": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
 
@@ -58,7 +59,7 @@ _TILES = range(2, 65537)
 SPLIT = "split_"
 """Followed by the name of a dimension: the number of splits of each sum along it."""
 
-_SPLITS = range(1, 65)
+_SPLITS = range(1, 129)
 
 
 def values_of(keywords: Iterable[tree.Keyword]) -> dict[str, Value]:

@@ -108,12 +108,15 @@ class UsedBeforeSum(Diagnostic):
 
 
 class CannotSplit(Diagnostic):
-    """The schedule divides the sums over a dimension among tasks, and there is no such sum, or it cannot be divided."""
+    """The schedule divides loops over a dimension among tasks, and there are none, or they cannot be divided."""
 
     code = "PK442"
     title = "`{key}` is not possible in `{kernel}`"
     label = "{reason}"
-    help = "only loops over blocks of a dimension that add up tiles, from zero, can be divided"
+    help = (
+        "loops over blocks of a dimension can be divided that carry sums, maxima, minima, and sums that grow with a"
+        " maximum, such as those of a softmax"
+    )
     key: str
     kernel: str
     reason: str

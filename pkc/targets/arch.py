@@ -357,6 +357,12 @@ class Tuning:
     gain_of_separate: float
     """The same for SMs that only fetch for MMAs which need one another: copies beside these cost more than is
     estimated, so they may seem to lose."""
+    gain_of_splits: float
+    """The share of the time, a launch aside, that splits may need: another phase awaits all tasks of the one before."""
+    idle: float
+    """How many times as long as for memory an SM has to compute for that splits are tried."""
+    splits_from: float
+    """Nanoseconds of a kernel, its launch aside, from which on splits are tried: to merge them takes some."""
     equal: float
     """Estimates that differ by less than this factor are as good as equal."""
     as_busy: float

@@ -22,6 +22,9 @@ _ALIGNMENT = 16
 MOST_KEPT = 16
 """Combinations of sizes of a group for which memory is kept that other ranks write before a launch has begun."""
 
+_EVERY_BATCH = {"splits": "false"}
+"""What all have in their schedule: the bits of a row are the same in every batch."""
+
 _AWAITED = {"write_ahead": "false", "packets": "false"}
 """What further ones have in their schedule: ranks wait until all have begun, and the memory serves one launch after the
 other."""
@@ -42,7 +45,7 @@ def loaded(
 ) -> LoadedKernel:
     """A kernel with the schedule for these dimensions, beside what `schedule` says, loaded once for the program, which
     is known by its place in memory: its parts are many."""
-    known, said = constants or {}, schedule or {}
+    known, said = constants or {}, {**_EVERY_BATCH, **(schedule or {})}
     key = id(program), *dims.values(), *known.items(), *said.items()
     if key not in place.chosen:
         artifact = artifact_for(program, dims=dims, ranks=place.mesh.ranks, constants=known, schedule=said)

@@ -21,6 +21,8 @@ from tests import routed
 from tests.axes import PROGRAMS as AXES
 from tests.axes import SUMS as AXES_SUMS
 from tests.counted import BY_HAND, COUNTED, IN_BRANCHES
+from tests.divided import DECODE
+from tests.divided import PROGRAMS as DIVIDED
 from tests.drawn import SEEDS, draw
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
@@ -136,6 +138,7 @@ def _table() -> Iterator[Case]:
             yield Case(f"{family} uneven {schedule}".strip(), family, lengths.uneven, _settings(schedule))
     yield from _tiles()
     yield from _axes()
+    yield from _divided()
     yield from _joined()
     yield from _windows()
     yield Case("gemm_fp8", "gemm_fp8", lengths.matrices(16), alone=True)
@@ -386,6 +389,17 @@ def _axes() -> Iterator[Case]:
         yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN), alone=True)
     for name, text in AXES_SUMS.items():
         yield Case(f"axes {name}", text, lengths.of(text, lengths.ALIGNED, lengths.UNEVEN))
+
+
+def _divided() -> Iterator[Case]:
+    """Loops in splits: of more blocks than there are splits, of fewer, of a length that an array says."""
+    sizes: list[Dims] = [{"M": 8, "N": 8}, {"M": 71, "N": 296}, {"M": 512, "N": 1024}]
+    for name, text in DIVIDED.items():
+        for count in ("2", "7", "64") if name in ("attention", "masked") else ("7",):
+            yield Case(f"divided {name} {count}", text, lambda _: sizes, {"split_N": count}, alone=True)
+    lengths_of = [{"B": 3, "H": 2, "N": 300}, {"B": 1, "H": 8, "N": 8192}]
+    for count in ("3", "16"):
+        yield Case(f"divided decode {count}", DECODE, lambda _: lengths_of, {"split_N": count}, alone=True)
 
 
 def _joined() -> Iterator[Case]:

@@ -2,8 +2,8 @@
 
 // A block of 64 divided by 4 is a block of 16, of which each element is there four times; blocks of M may end early.
 // CHECK-LABEL: pk.kernel @both
-// CHECK:       %[[ROWS:.*]] = pk.block[%i] : !pk.block<8 by 4>
-// CHECK:       %[[COLUMNS:.*]] = pk.block[%i] : !pk.block<64 by 16>
+// CHECK:       %[[ROWS:.*]] = pk.block[%i] {shifted = !pk.block<M by 8>} : !pk.block<8 by 4>
+// CHECK:       %[[COLUMNS:.*]] = pk.block[%i] {shifted = !pk.block<256 by 64>} : !pk.block<64 by 16>
 // CHECK-NEXT:  %[[FEW:.*]] = pk.load %A[%[[ROWS]], %[[COLUMNS]] : !pk.block<8 by 4>, !pk.block<64 by 16>]
 // CHECK-NEXT:  %[[MANY:.*]] = pk.enlarge %[[FEW]] : !pk.tile<4x16xf32> -> !pk.tile<8x64xf32>
 // CHECK-NEXT:  %x = pk.clip %[[MANY]] axis 0 to %m fill 0.000000e+00

@@ -115,12 +115,13 @@ pk.kernel @one(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<[M]
 // -----
 
 // CHECK: error[PK442]: `split_K=2` is not possible in `scaled`
-// CHECK: this loop carries something other than a sum that begins at zero
+// CHECK: `sum` is no sum, maximum, minimum or sum that grows with a maximum
 pk.kernel @scaled(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<[M], f32> {pk.name = "C"}) attributes {schedule = {split_K = 2 : i64}} {
   %rows = pk.block_count <M by 64>
   pk.tasks (%i) in (%rows) {
     %m = pk.block[%i] : !pk.block<M by 64>
-    %zeros = pk.full 1.0 : f32 : !pk.tile<64xf32>
+    %half = pk.full 0.5 : f32 : !pk.tile<64xf32>
+    %zeros = pk.full 0.0 : f32 : !pk.tile<64xf32>
     %steps = pk.block_count <K by 64>
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
@@ -128,9 +129,129 @@ pk.kernel @scaled(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<
       %k = pk.block[%t] : !pk.block<K by 64>
       %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], f32> -> !pk.tile<64x64xf32>
       %s = pk.row_sum %a : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
-      %next = pk.add %x, %s : !pk.tile<64xf32>
+      %less = pk.mul %x, %half : !pk.tile<64xf32>
+      %next = pk.add %less, %s : !pk.tile<64xf32>
       scf.yield %next : !pk.tile<64xf32>
     }
     pk.store %sum, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// The greatest value so far is carried on as it is, and merged like what an iteration finds.
+// CHECK-LABEL: pk.kernel @greatest
+// CHECK-SAME: %top_partial: !pk.private<[2, M], f32>
+// CHECK: %[[START:.*]] = pk.full 0xff800000
+// CHECK: scf.for %{{.*}} iter_args(%{{.*}} = %[[START]])
+// CHECK: pk.store %{{.*}}, %top_partial[%split, %m :
+// CHECK: pk.tasks
+// CHECK: %[[SHARE:.*]] = pk.load %top_partial
+// CHECK-NEXT: pk.max %{{.*}}, %[[SHARE]] : !pk.tile<32xf32>
+pk.kernel @greatest(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<[M], f32> {pk.name = "C"}) attributes {schedule = {split_K = 2 : i64}} {
+  %rows = pk.block_count <M by 64>
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] : !pk.block<M by 64>
+    %start = pk.full 0xFF800000 : f32 : !pk.tile<64xf32>
+    %steps = pk.block_count <K by 64>
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %top = scf.for %t = %zero to %steps step %one iter_args(%x = %start) -> (!pk.tile<64xf32>) {
+      %k = pk.block[%t] : !pk.block<K by 64>
+      %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], f32> -> !pk.tile<64x64xf32>
+      %s = pk.row_max %a : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %next = pk.max %x, %s : !pk.tile<64xf32>
+      scf.yield %next : !pk.tile<64xf32>
+    }
+    pk.store %top, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// A sum that grows with a maximum: splits begin at zero, the tasks that merge with what the loop began with. While a
+// maximum is -inf, exponents take zero in its place. Both what was merged and the next share are multiplied.
+// CHECK-LABEL: pk.kernel @online
+// CHECK: %top = pk.full 0xff800000
+// CHECK: %total = pk.full 1.0
+// CHECK: %[[ZERO:.*]] = pk.full 0.0{{.*}} !pk.tile<64xf32>
+// CHECK: scf.for %{{.*}} iter_args(%[[TOP:.*]] = %top, %{{.*}} = %[[ZERO]])
+// CHECK: %[[NOW:.*]] = pk.max %[[TOP]]
+// CHECK: %[[MASKED:.*]] = pk.compare eq, %[[NOW]]
+// CHECK-NEXT: %[[SAFE:.*]] = pk.select %[[MASKED]], %{{.*}}, %[[NOW]]
+// CHECK-NOT: pk.sub %{{.*}}, %[[NOW]]
+// CHECK: scf.yield %[[NOW]]
+// CHECK: pk.tasks
+// CHECK: %total_{{.*}} = pk.full 1.0
+// CHECK: scf.for
+// CHECK: %[[TOP2:.*]] = pk.load %top_partial
+// CHECK: %[[BOTH:.*]] = pk.max %[[BEFORE:[^,]*]], %[[TOP2]]
+// CHECK: %[[SAFE2:.*]] = pk.select %{{.*}}, %{{.*}}, %[[BOTH]]
+// CHECK: %[[SHARE:.*]] = pk.load %total_partial
+// CHECK: %[[D:.*]] = pk.sub %[[BEFORE]], %[[SAFE2]]
+// CHECK: %[[E:.*]] = pk.exp %[[D]]
+// CHECK: %[[ONE:.*]] = pk.mul %{{.*}}, %[[E]]
+// CHECK: %[[F:.*]] = pk.sub %[[TOP2]], %[[SAFE2]]
+// CHECK: %[[G:.*]] = pk.exp %[[F]]
+// CHECK: %[[OTHER:.*]] = pk.mul %[[SHARE]], %[[G]]
+// CHECK: pk.add %[[ONE]], %[[OTHER]]
+pk.kernel @online(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<[M], f32> {pk.name = "C"}) attributes {schedule = {split_K = 4 : i64}} {
+  %rows = pk.block_count <M by 64>
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] : !pk.block<M by 64>
+    %top = pk.full 0xFF800000 : f32 : !pk.tile<64xf32>
+    %total = pk.full 1.0 : f32 : !pk.tile<64xf32>
+    %steps = pk.block_count <K by 64>
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %top_1, %total_1 = scf.for %t = %zero to %steps step %one iter_args(%x = %top, %y = %total) -> (!pk.tile<64xf32>, !pk.tile<64xf32>) {
+      %k = pk.block[%t] : !pk.block<K by 64>
+      %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], f32> -> !pk.tile<64x64xf32>
+      %s = pk.row_max %a : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %now = pk.max %x, %s : !pk.tile<64xf32>
+      %d = pk.sub %x, %now : !pk.tile<64xf32>
+      %c = pk.exp %d : !pk.tile<64xf32>
+      %old = pk.mul %y, %c : !pk.tile<64xf32>
+      %b = pk.broadcast %now axes [0] : !pk.tile<64xf32> -> !pk.tile<64x64xf32>
+      %u = pk.sub %a, %b : !pk.tile<64x64xf32>
+      %p = pk.exp %u : !pk.tile<64x64xf32>
+      %r = pk.row_sum %p : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %next = pk.add %old, %r : !pk.tile<64xf32>
+      scf.yield %now, %next : !pk.tile<64xf32>, !pk.tile<64xf32>
+    }
+    pk.store %total_1, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// The maximum of another row is not what a row's exponentials are multiples of.
+// CHECK: error[PK442]: `split_K=4` is not possible in `turned`
+// CHECK: `total` is no sum, maximum, minimum or sum that grows with a maximum
+pk.kernel @turned(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<[M], f32> {pk.name = "C"}) attributes {schedule = {split_K = 4 : i64}} {
+  %rows = pk.block_count <M by 64>
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] : !pk.block<M by 64>
+    %top = pk.full 0xFF800000 : f32 : !pk.tile<64xf32>
+    %total = pk.full 1.0 : f32 : !pk.tile<64xf32>
+    %steps = pk.block_count <K by 64>
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %top_1, %total_1 = scf.for %t = %zero to %steps step %one iter_args(%x = %top, %y = %total) -> (!pk.tile<64xf32>, !pk.tile<64xf32>) {
+      %k = pk.block[%t] : !pk.block<K by 64>
+      %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], f32> -> !pk.tile<64x64xf32>
+      %s = pk.row_max %a : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %now = pk.max %x, %s : !pk.tile<64xf32>
+      %d = pk.sub %x, %now : !pk.tile<64xf32>
+      %c = pk.exp %d : !pk.tile<64xf32>
+      %old = pk.mul %y, %c : !pk.tile<64xf32>
+      %b = pk.broadcast %now axes [1] : !pk.tile<64xf32> -> !pk.tile<64x64xf32>
+      %u = pk.sub %a, %b : !pk.tile<64x64xf32>
+      %p = pk.exp %u : !pk.tile<64x64xf32>
+      %r = pk.row_sum %p : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %next = pk.add %old, %r : !pk.tile<64xf32>
+      scf.yield %now, %next : !pk.tile<64xf32>, !pk.tile<64xf32>
+    }
+    pk.store %total_1, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
   }
 }

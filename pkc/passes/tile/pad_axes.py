@@ -4,43 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
-from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from pkc.dialect.access import AccumulateOp, LoadOp, ReduceOp, StoreOp
-from pkc.dialect.by_table import ByTable
+from pkc.dialect.access import AccumulateOp
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.scans import CumSumOp
 from pkc.dialect.tile import (
     AnyMmaOp,
-    BroadcastOp,
-    CastOp,
     ClipOp,
-    FullOp,
-    PositionsOp,
-    SplatOp,
-    TransposeOp,
     tile_type,
 )
 from pkc.dialect.types import BlockType, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import role_around
-from pkc.passes.analysis.joined import Groups, passed_on
+from pkc.passes.analysis.same_axes import Axis, SameAxes, axes_of, goes_along, length_of
 from pkc.passes.build import before, constant, is_constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
-
-Axis = tuple[SSAValue, int]
-"""An axis of a tile; of a block its only one, 0."""
-
-_BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, CumSumOp)
-_ACCESSES = (LoadOp, ReduceOp, StoreOp, AccumulateOp)
-_MAKES = (FullOp, SplatOp)
 
 _CHUNK = 8
 """Elements of a row that threads add up at once."""
@@ -79,123 +61,34 @@ class PadAxes(KernelPass):
         needs = [(op, axis, step) for op in kernel.walk() for axis, step in _needs(op)]
         if not needs:
             return
-        groups = _Groups()
+        groups = SameAxes()
         for op in kernel.walk():
             groups.add(op)
-        members = groups.members(dict.fromkeys(axis for op in kernel.walk() for axis in _axes(op)))
+        members = groups.members(dict.fromkeys(axis for op in kernel.walk() for axis in axes_of(op)))
         steps: dict[Axis, int] = {}
         for op, axis, step in needs:
             root = groups.root(axis)
             if reason := _obstacle(members[root], groups.fixed):
                 what = "an MMA" if isinstance(op, AnyMmaOp) else "a sum over ranks"
-                missed(PadAxes.name, op, f"an axis of {_extent(axis)} elements is not padded for {what}: {reason}")
+                missed(PadAxes.name, op, f"an axis of {length_of(axis)} elements is not padded for {what}: {reason}")
             else:
                 steps[root] = max(step, steps.get(root, 1))
-        _pad(kernel, [_Padded(members[root], -(-_extent(root) // step) * step) for root, step in steps.items()])
+        _pad(kernel, [_Padded(members[root], -(-length_of(root) // step) * step) for root, step in steps.items()])
 
 
 def _needs(op: Operation) -> Iterator[tuple[Axis, int]]:
     """The axes of MMAs, and of rows of sums over ranks, whose lengths are no multiple of what these take, and that."""
     if isinstance(op, AccumulateOp) and isinstance(op.array.type, PGLType) and tile_type(op.tile).rank > 1:
         last = op.tile, tile_type(op.tile).rank - 1
-        if _extent(last) % _CHUNK:
+        if length_of(last) % _CHUNK:
             yield last, _CHUNK
     if not isinstance(op, AnyMmaOp):
         return
     depth = _BYTES // dtype_bytes(tile_type(op.a).element_type)
-    rows = 1 if _extent((op.a, 0)) < _ROWS else _ROWS  # of fewer than that any number is taken
+    rows = 1 if length_of((op.a, 0)) < _ROWS else _ROWS  # of fewer than that any number is taken
     for axis, step in (((op.a, 0), rows), ((op.a, 1), depth), ((op.b, 1), _COLUMNS)):
-        if _extent(axis) % step:
+        if length_of(axis) % step:
             yield axis, step
-
-
-def _extent(axis: Axis) -> int:
-    kind = axis[0].type
-    return kind.extent if isinstance(kind, BlockType) else tile_type(axis[0]).shape[axis[1]]
-
-
-def _axes(op: Operation) -> Iterator[Axis]:
-    """The axes of all tiles and blocks that an operation uses, makes, or has in its loop."""
-    inside = [value for region in op.regions for block in region.blocks for value in block.args]
-    for value in (*op.operands, *op.results, *inside):
-        if isinstance(value.type, TileType | BlockType):
-            yield from ((value, number) for number in range(value.type.rank if isinstance(value.type, TileType) else 1))
-
-
-class _Groups(Groups[Axis]):
-    """Axes that have the same elements."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fixed: dict[Axis, Operation] = {}
-        """Axes that an operation needs as they are."""
-
-    def members(self, axes: Iterable[Axis]) -> dict[Axis, list[Axis]]:
-        """By root, all axes of its group."""
-        found: dict[Axis, list[Axis]] = {}
-        for axis in axes:
-            found.setdefault(self.root(axis), []).append(axis)
-        return found
-
-    def _join(self, *axes: Axis) -> None:
-        for one, other in pairwise(axes):
-            self.join(one, other)
-
-    def _join_all(self, tiles: Iterable[SSAValue]) -> None:
-        same = [tile for tile in tiles if isinstance(tile.type, TileType)]
-        for number in range(tile_type(same[0]).rank if same else 0):
-            self._join(*((tile, number) for tile in same))
-
-    def add(self, op: Operation) -> None:
-        """Join the axes that an operation has in common; what it says nothing of stays as it is."""
-        match op:
-            case AnyMmaOp():
-                self._join((op.a, 1), (op.b, 0))
-                self._join((op.a, 0), (op.acc, 0), (op.result, 0))
-                self._join((op.b, 1), (op.acc, 1), (op.result, 1))
-            case TransposeOp():
-                for number in range(2):
-                    self._join((op.tile, number), (op.result, 1 - number))
-            case BroadcastOp():
-                for number, position in enumerate(op.positions):
-                    self._join((op.tile, number), (op.result, position))
-            case RowReduction():
-                for number in range(tile_type(op.result).rank):
-                    self._join((op.tile, number), (op.result, number))
-            case ClipOp():
-                self._join_all([op.tile, op.result])
-                self._join((op.block, 0), (op.tile, op.axis.value.data))
-            case PositionsOp():
-                self._join((op.block, 0), (op.result, 0))
-            case ByTable():
-                self._by_table(op)
-            case scf.ForOp() | scf.IfOp():
-                for same in passed_on(op):
-                    self._join_all(same)
-            case _ if isinstance(op, _ACCESSES):
-                self._access(op)
-            case _ if isinstance(op, _BY_ELEMENT):
-                self._join_all([*op.operands, *op.results])
-            case _ if not isinstance(op, (*_MAKES, scf.YieldOp, TasksOp, BlockOp)):
-                for axis in _axes(op):
-                    self.fixed.setdefault(axis, op)
-            case _:
-                pass
-
-    def _access(self, op: Operation) -> None:
-        tile = next(value for value in (*op.operands, *op.results) if isinstance(value.type, TileType))
-        blocks = [value for value in op.operands if isinstance(value.type, BlockType)]
-        for number, block in enumerate(blocks):
-            self._join((block, 0), (tile, number))
-
-    def _by_table(self, op: ByTable) -> None:
-        tiles = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
-        tile = op.results[0] if op.results else next(value for value in tiles if value not in op.tables)
-        for place, along in zip(op.places, op.axes_of_places, strict=True):
-            for number, axis in enumerate(along):
-                self._join((place, number), (tile, axis))
-                if isinstance(place.type, TileType):
-                    self.fixed.setdefault((place, number), op)
 
 
 def _obstacle(group: Iterable[Axis], fixed: Mapping[Axis, Operation]) -> str:
@@ -222,7 +115,7 @@ class _Padded:
 
     @property
     def extent(self) -> int:
-        return _extent(self.axes[0])
+        return length_of(self.axes[0])
 
 
 class _Wholes:
@@ -257,7 +150,7 @@ def _pad(kernel: KernelOp, groups: Iterable[_Padded]) -> None:
                     use.operation.operands[use.index] = wholes.of(use.operation)
                 continue
             lengths.setdefault(value, {})[number] = group.length
-            along = (use for use in uses if _goes_along(use, number))
+            along = (use for use in uses if goes_along(use, number))
             clips += ((use.operation, use.index, number, wholes.of(use.operation)) for use in along)
     for value, longer in lengths.items():
         kind = tile_type(value)
@@ -269,11 +162,3 @@ def _pad(kernel: KernelOp, groups: Iterable[_Padded]) -> None:
         clip = ClipOp(tile, block, axis, fill)
         before(op, [clip])
         op.operands[operand] = clip.result
-
-
-def _goes_along(use: Use, axis: int) -> bool:
-    """Whether an operation adds up, or compares, what lies along an axis of its operand."""
-    op = use.operation
-    if isinstance(op, RowReduction):
-        return axis == tile_type(op.tile).rank - 1
-    return isinstance(op, AnyMmaOp) and (use.index, axis) in ((0, 1), (1, 0))

@@ -16,18 +16,24 @@ from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.tile import FullOp, MmaOp, block_type, tile_type
-from pkc.dialect.types import Dim, PrivateType
+from pkc.dialect.tile import FullOp, block_type, tile_type
+from pkc.dialect.types import Dim, PrivateType, TileType, i32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import maker
+from pkc.passes.analysis.merging import Merge, merges
 from pkc.passes.build import add_parameter, append, append_copy, before, constant, is_constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.shorter_blocks import shorten
 from pkc.passes.splits import split_of, split_ops
+from pkc.passes.tile.merge_splits import MergingLoop, guard, unbounded, yielded
 from pkc.remarks import missed
 
 _SPLIT = "split_"
+
+_FEWEST_ROWS = 8
+"""Fewer rows of a tile are not worth a task of their own."""
 
 
 class SplitLoops(KernelPass):
@@ -38,7 +44,9 @@ class SplitLoops(KernelPass):
     of the next phase add up the splits in order, and go on with what stood behind the loop. So results are bit-equal
     from run to run, but another number of splits rounds otherwise.
 
-    The loops begin at zero and only add. With fewer iterations than splits, some splits are zero.
+    Maxima, minima and online sums (`pkc/passes/analysis/merging.py`) are shared out as well. Splits of sums begin at
+    zero, those of others where the loop does, with what the loop begins with the tasks that merge them begin. While a
+    maximum is -inf, whose blocks are all masked, exponents take zero in its place.
 
     Before, with `split_K = 4` in the schedule:
 
@@ -80,6 +88,8 @@ class _Place:
 
     dims: tuple[Dim, ...]
     indices: tuple[SSAValue, ...]
+    axes: tuple[SSAValue, ...]
+    """Those of the indices that are the blocks of its tile."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +133,13 @@ class _Split:
         if tasks.parent_op() is not self.kernel:
             raise self._refused(loop, "this loop stands in tasks within tasks, or in a role")
         if not is_constant(loop.lb, 0) or not is_constant(loop.step, 1) or not loop.iter_args:
-            raise self._refused(loop, "this loop does not add up tiles")
+            raise self._refused(loop, "this loop does not begin at the first block, or carries nothing")
         if not all(only_has_effect(op, MemoryEffectKind.READ) for op in _until(loop)):
             raise self._refused(loop, "something is written before this loop, or in it")
-        for carried in range(len(loop.iter_args)):
-            if not _is_sum(loop, carried):
-                raise self._refused(loop, "this loop carries something other than a sum that begins at zero")
+        for carried, merge in enumerate(merges(loop)):
+            if merge is None or not isinstance(loop.results[carried].type, TileType):
+                name = loop.results[carried].name_hint or "something"
+                raise self._refused(loop, f"`{name}` is no sum, maximum, minimum or sum that grows with a maximum")
             self._place(loop, carried)
 
     def _place(self, loop: scf.ForOp, carried: int) -> _Place:
@@ -140,8 +151,10 @@ class _Split:
         indices: list[SSAValue] = []
         found: set[SSAValue] = set()
         for axis in range(tile_type(result).rank):
-            block = block_of_axis(_added(loop, carried), axis)
-            if block is None or loop.is_ancestor(maker(block)):
+            block = block_of_axis(yielded(loop, carried), axis)
+            if block is not None and loop.is_ancestor(maker(block)):
+                block = _whole(block, loop)
+            if block is None:
                 raise self._refused(loop, f"the blocks of axis {axis} of `{name}` are not known")
             dims.append(block_type(block).of)
             indices.append(block)
@@ -151,7 +164,7 @@ class _Split:
         more = [most(tasks.counts[index.index]) for index in rest]
         if None in more:
             raise self._refused(loop, "the number of these tasks does not follow from dimensions")
-        return _Place((*(dim for dim in more if dim is not None), *dims), (*rest, *indices))
+        return _Place((*(dim for dim in more if dim is not None), *dims), (*rest, *indices), tuple(indices))
 
     def _divide(self, loop: scf.ForOp) -> None:
         whole = _tasks_of(loop)
@@ -160,13 +173,16 @@ class _Split:
         for place, result in zip(places, loop.results, strict=True):
             kind = PrivateType((self.splits, *place.dims), tile_type(result).element_type)
             partial.append(add_parameter(self.kernel, f"{result.name_hint or 'sum'}.partial", kind, loop.location))
-        self._compute_splits(whole, loop, places, partial)
-        self._add_up(loop, places, partial)
+        how = [one for one in merges(loop) if one is not None]
+        self._compute_splits(whole, loop, places, partial, how)
+        self._merge(loop, places, partial, how)
+        self._share_out(whole, places)
 
     def _compute_splits(
-        self, whole: TasksOp, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument]
+        self, whole: TasksOp, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument], how: list[Merge]
     ) -> None:
-        """The tasks up to the loop once more, for each split, whose loop runs its iterations; its sums are stored."""
+        """The tasks up to the loop once more, for each split, whose loop runs its iterations; what it carries then is
+        stored."""
         known: dict[SSAValue, SSAValue] = {}
         count = constant(self.splits)
         before(whole, [count])
@@ -180,31 +196,43 @@ class _Split:
             append_copy(body, op, known)
         copy = body.last_op
         assert isinstance(copy, scf.ForOp)
+        starts = [_start(value, merge) for value, merge in zip(loop.iter_args, how, strict=True)]
+        before(copy, [made for made in starts if made is not None])
+        begins = [known.get(a, a) if b is None else b.result for a, b in zip(loop.iter_args, starts, strict=True)]
         ops, first, last = split_ops(copy.ub, split, count.result)
         before(copy, ops)
-        copy.operands = [first, last, *copy.operands[2:]]
+        copy.operands = [first, last, copy.step, *begins]
+        for number in unbounded(loop, how):
+            guard(copy.body.block, yielded(copy, number))
         for place, array, result in zip(places, partial, copy.results, strict=True):
             append(body, StoreOp(result, array, [split, *(known.get(i, i) for i in place.indices)]), loop.location)
         tasks = TasksOp([*whole.counts, count.result], Region(body))
         before(whole, [tasks])
 
-    def _add_up(self, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument]) -> None:
-        """In place of the loop: one that adds up the splits in order."""
-        kinds = [result.type for result in loop.results]
-        body = Block(arg_types=[IndexType(), *kinds])
-        totals: list[SSAValue] = []
-        for place, array, total in zip(places, partial, body.args[1:], strict=True):
-            load = append(body, LoadOp(array, [body.args[0], *place.indices]), loop.location)
-            totals.append(append(body, AddOp(total, load.result), loop.location).result)
-        append(body, scf.YieldOp(*totals), loop.location)
+    def _merge(self, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument], how: list[Merge]) -> None:
+        """In place of the loop: one that merges what the splits carried, in order."""
+
+        def share(number: int, split: SSAValue) -> LoadOp:
+            return LoadOp(partial[number], [split, *places[number].indices])
+
+        body = MergingLoop(loop, how, share).body
         zero, one, count = constant(0), constant(1), constant(self.splits)
-        adding = scf.ForOp(zero.result, count.result, one.result, list(loop.iter_args), body)
-        before(loop, [zero, one, count, adding])
-        for old, new in zip(loop.results, adding.results, strict=True):
+        merging = scf.ForOp(zero.result, count.result, one.result, list(loop.iter_args), body)
+        before(loop, [zero, one, count, merging])
+        for old, new in zip(loop.results, merging.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         loop.detach()
         loop.erase()
+
+    def _share_out(self, tasks: TasksOp, places: list[_Place]) -> None:
+        """Let as many tasks merge splits as there are splits, each some of the rows: one SM loads slowly."""
+        rows = next(iter(max((place.axes for place in places), key=len)), None)
+        block = None if rows is None else rows.owner
+        if rows is None or not isinstance(block, BlockOp) or not isinstance(block.index, BlockArgument):
+            return
+        if block.index.owner is tasks.body.block:
+            shorten(tasks, block.index, max(_FEWEST_ROWS, block_type(rows).extent // self.splits))
 
 
 def _loops(kernel: KernelOp, dim: str) -> Iterator[scf.ForOp]:
@@ -231,34 +259,23 @@ def _until(loop: scf.ForOp) -> Iterator[Operation]:
             return
 
 
-def _chain(loop: scf.ForOp, carried: int) -> list[MmaOp | AddOp]:
-    """The operations by which one iteration adds to a carried value; none if it does something else with it."""
-    value: SSAValue = loop.body.block.args[carried + 1]
-    found: list[MmaOp | AddOp] = []
-    while True:
-        uses = list(value.uses)
-        if len(uses) != 1:
-            return []
-        op = uses[0].operation
-        if op is loop.body.block.last_op:
-            return found if uses[0].index == carried else []
-        adds = (isinstance(op, MmaOp) and op.acc is value) or isinstance(op, AddOp)
-        if not adds or op.parent is not loop.body.block or not isinstance(op, MmaOp | AddOp):
-            return []
-        found.append(op)
-        value = op.result
+def _whole(block: SSAValue, loop: scf.ForOp) -> SSAValue | None:
+    """The only block of a dimension in front of a loop, for one that the loop makes; None if it is not the only one."""
+    kind = block_type(block)
+    if kind.of != kind.extent:
+        return None
+    zero = constant(0)
+    made = BlockOp(zero.result, kind)
+    before(loop, [zero, made])
+    return made.result
 
 
-def _is_sum(loop: scf.ForOp, carried: int) -> bool:
-    start = loop.iter_args[carried].owner
-    return isinstance(start, FullOp) and start.constant == 0 and bool(_chain(loop, carried))
-
-
-def _added(loop: scf.ForOp, carried: int) -> SSAValue:
-    """What an iteration makes of a sum that a loop carries."""
-    last = loop.body.block.last_op
-    assert last is not None
-    return last.operands[carried]
+def _start(value: SSAValue, merge: Merge) -> FullOp | None:
+    """With what the splits begin in place of the loop's own value, which is added once."""
+    if merge.combine is not AddOp or (isinstance(value.owner, FullOp) and value.owner.constant == 0):
+        return None
+    kind = tile_type(value)
+    return FullOp(0 if kind.element_type == i32 else 0.0, kind)
 
 
 def most(count: SSAValue) -> Dim | None:

@@ -188,6 +188,9 @@ TUNING = Tuning(
     gain_of_all_rows=1.15,
     # Ring attention on 2 GPUs: where 4 SMs of their own seem as fast as copies beside, they are by up to a fifth.
     gain_of_separate=1.03,
+    gain_of_splits=0.85,
+    idle=1.2,
+    splits_from=8_000,
     equal=1.03,
     as_busy=1.01,
     as_busy_streams=1.05,

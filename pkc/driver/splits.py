@@ -1,0 +1,91 @@
+"""Into how many splits the autoschedule divides the loops of a few long tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from math import inf
+from typing import TypeAlias
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import BoolAttr
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.tile import block_type
+from pkc.driver.better import careful
+from pkc.driver.chosen import Autoschedule
+from pkc.driver.planned_candidates import Candidate
+from pkc.driver.search import Asked, compiles
+from pkc.frontend.schedule import SPLIT
+
+MAY_SPLIT = "splits"
+"""The key of a schedule that says whether loops may be divided though it does not say how often."""
+
+_NUMBERS = (2, 4, 8, 16, 32, 64, 128)
+
+Settings: TypeAlias = Mapping[str, str]
+
+
+def with_splits(
+    asked: Asked, base: Candidate, found: Autoschedule, again: Callable[[Asked], Autoschedule]
+) -> Autoschedule:
+    """What is found, or a schedule with splits, where tasks leave SMs idle and splits are estimated to be faster.
+
+    `again` finds the rest of a schedule with twice as many splits each time, as long as that gains.
+    """
+    if not _leaves_sms_idle(asked, base, found):
+        return found
+    now = found.taken
+    assert now is not None
+    worth = now.launch + careful(asked.target.tuning.gain_of_splits, now.doubt, asked.target) * (now.total - now.launch)
+    several = [one for key in _keys(base.kernel) for one in _divided(asked, key, again)]
+    for one, schedule in sorted(several, key=lambda pair: _total(pair[0])):
+        if _total(one) <= worth and compiles(asked, schedule):
+            return replace(one, schedule=schedule, instead=found.instead or now)
+    return found
+
+
+def _divided(asked: Asked, key: str, again: Callable[[Asked], Autoschedule]) -> Iterator[tuple[Autoschedule, Settings]]:
+    """What is found for more and more splits of a dimension, up to the first that gains nothing; nothing if its loops
+    cannot be divided."""
+    best = inf
+    for number in _NUMBERS:
+        more = {key: str(number)}
+        try:
+            found = again(replace(asked, schedule=(*asked.schedule, *more.items())))
+        except PkcError:
+            return
+        yield found, {**more, **found.schedule}
+        if _total(found) >= best:
+            return
+        best = _total(found)
+
+
+def _leaves_sms_idle(asked: Asked, base: Candidate, found: Autoschedule) -> bool:
+    """Whether a kernel of one rank computes for long with few SMs, and nobody has said how its loops are divided."""
+    now, tuning = found.taken, asked.target.tuning
+    said = base.kernel.schedule
+    if said.get(MAY_SPLIT) == BoolAttr.from_bool(False) or any(key.startswith(SPLIT) for key in said):
+        return False
+    if asked.ranks > 1 or now is None:
+        return False
+    tasks = min(now.tasks, (found.instead or now).tasks)
+    few = now.rounds <= 1 and 4 * tasks <= 3 * now.sms
+    return few and now.busy > tuning.idle * now.memory and now.total - now.launch > tuning.splits_from
+
+
+def _keys(kernel: KernelOp) -> list[str]:
+    """A key of the schedule for each dimension of run-time length that a loop of tasks goes through."""
+
+    def found() -> Iterator[str]:
+        for loop in (op for op in kernel.walk() if isinstance(op, scf.ForOp)):
+            users = (use.operation for use in loop.body.block.args[0].uses)
+            yield from (str(block_type(op.result).of) for op in users if isinstance(op, BlockOp))
+
+    return [f"{SPLIT}{dim}" for dim in dict.fromkeys(found()) if not dim.isdigit()]
+
+
+def _total(found: Autoschedule) -> float:
+    return inf if found.taken is None else found.taken.total
