@@ -41,10 +41,11 @@ def with_splits(
     assert now is not None
     worth = now.launch + careful(asked.target.tuning.gain_of_splits, now.doubt, asked.target) * (now.total - now.launch)
     several = [one for key in _keys(base.kernel) for one in _divided(asked, key, again)]
+    others = (*found.others, *((one.taken, schedule) for one, schedule in several if one.taken is not None))
     for one, schedule in sorted(several, key=lambda pair: _total(pair[0])):
         if _total(one) <= worth and compiles(asked, schedule):
-            return replace(one, schedule=schedule, instead=found.instead or now)
-    return found
+            return replace(one, schedule=schedule, instead=found.instead or now, others=others)
+    return replace(found, others=others)
 
 
 def _divided(asked: Asked, key: str, again: Callable[[Asked], Autoschedule]) -> Iterator[tuple[Autoschedule, Settings]]:

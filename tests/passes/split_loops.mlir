@@ -4,7 +4,7 @@
 // Split s goes from iteration n * s / 3 to n * (s + 1) / 3. Its sum lies where its tile does, in f32. What stands
 // behind the loop follows the splits, added in order.
 // CHECK-LABEL: pk.kernel @matmul
-// CHECK-SAME: %acc_partial: !pk.private<[3, M, N], f32> {pk.name = "acc.partial", pk.scratch}
+// CHECK-SAME: %acc_partial: !pk.private<[3, M, N], f32, padded> {pk.name = "acc.partial", pk.scratch}
 // CHECK: %[[SPLITS:.*]] = arith.constant 3 : index
 // CHECK: pk.tasks (%i, %j, %split) in (%rows, %columns, %[[SPLITS]]) {
 // CHECK: %[[ZEROS:.*]] = pk.full 0.0
@@ -49,8 +49,8 @@ pk.kernel @matmul(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.private
 
 // Sums of tiles that are computed, two at once. A task index that no axis goes through is a separate dimension.
 // CHECK-LABEL: pk.kernel @rows
-// CHECK-SAME: %first_partial: !pk.private<[2, B, M], f32> {pk.name = "first.partial", pk.scratch}
-// CHECK-SAME: %second_partial: !pk.private<[2, B, M], f32> {pk.name = "second.partial", pk.scratch}
+// CHECK-SAME: %first_partial: !pk.private<[2, B, M], f32, padded> {pk.name = "first.partial", pk.scratch}
+// CHECK-SAME: %second_partial: !pk.private<[2, B, M], f32, padded> {pk.name = "second.partial", pk.scratch}
 // CHECK: pk.tasks (%h, %i, %split) in
 // CHECK: scf.for
 // CHECK: pk.store %{{.*}}, %first_partial[%split, %h, %m :
@@ -141,7 +141,7 @@ pk.kernel @scaled(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %C: !pk.private<
 
 // The greatest value so far is carried on as it is, and merged like what an iteration finds.
 // CHECK-LABEL: pk.kernel @greatest
-// CHECK-SAME: %top_partial: !pk.private<[2, M], f32>
+// CHECK-SAME: %top_partial: !pk.private<[2, M], f32, padded>
 // CHECK: %[[START:.*]] = pk.full 0xff800000
 // CHECK: scf.for %{{.*}} iter_args(%{{.*}} = %[[START]])
 // CHECK: pk.store %{{.*}}, %top_partial[%split, %m :

@@ -58,7 +58,7 @@ class SplitLoops(KernelPass):
 
         pk.tasks (%i, %j, %s) in (%rows, %columns, %four) {
           %acc = scf.for %t = %iterations * %s / 4 to %iterations * (%s + 1) / 4 ... { ... pk.mma ... }
-          pk.store %acc, %acc_partial[%s, %m, %n : ...] : !pk.tile<64x64xf32>, !pk.private<[4, M, N], f32>
+          pk.store %acc, %acc_partial[%s, %m, %n : ...] : !pk.tile<64x64xf32>, !pk.private<[4, M, N], f32, padded>
         }
         pk.tasks (%i, %j) in (%rows, %columns) {
           %acc = scf.for %s = %zero to %four step %one iter_args(%a = %zeros) -> (...) {
@@ -171,7 +171,7 @@ class _Split:
         places = [self._place(loop, carried) for carried in range(len(loop.results))]
         partial: list[BlockArgument] = []
         for place, result in zip(places, loop.results, strict=True):
-            kind = PrivateType((self.splits, *place.dims), tile_type(result).element_type)
+            kind = PrivateType((self.splits, *place.dims), tile_type(result).element_type, padded=True)
             partial.append(add_parameter(self.kernel, f"{result.name_hint or 'sum'}.partial", kind, loop.location))
         how = [one for one in merges(loop) if one is not None]
         self._compute_splits(whole, loop, places, partial, how)
