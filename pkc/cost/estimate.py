@@ -279,6 +279,7 @@ class _Estimator:
                 load.rows * rates.load_row + load.outside * rates.outside_row + load.chunks * rates.copied_chunks
                 for load in iteration.loads
             ),
+            0.0 if iteration.mmas else rates.load_begins * len(iteration.loads),
         )
         waiting = iteration.dependent or any(mma.awaited for mma in iteration.mmas)
         multiplies = self._multiplies(iteration, rates.clock if waiting else self._clock)

@@ -148,6 +148,8 @@ class Rates:
     """Nanoseconds of a launch for each warpgroup of consumers beyond the first."""
     copied_chunks: float
     """Nanoseconds in which a warp starts copies of a chunk of 16 bytes for each of its threads."""
+    load_begins: float
+    """Nanoseconds of the thread that loads, for each tile of an iteration that has no MMAs to wait for."""
     load_latency: float
     """Nanoseconds until a box is there, with many in flight."""
     stream_latency: float

@@ -39,10 +39,10 @@ def check(text: str, count: int, sizes: dict[str, int]) -> None:
     }
 
 
-@pytest.mark.parametrize("count", [2, 3, 16])
+@pytest.mark.parametrize("count", [2, 3, 16, 64])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_splits_carry_is_merged(name: str, count: int) -> None:
-    """Of sixteen splits of ten blocks six have none."""
+    """Of sixteen splits of ten blocks six have none; of 64 eight are merged first."""
     check(PROGRAMS[name], count, SIZES)
 
 

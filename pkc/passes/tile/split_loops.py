@@ -35,6 +35,9 @@ _SPLIT = "split_"
 _FEWEST_ROWS = 8
 """Fewer rows of a tile are not worth a task of their own."""
 
+_MANY, _EACH = 32, 8
+"""From so many splits on tasks merge so many of them first: 0.3 to 0.5 us each, where another phase takes 3."""
+
 
 class SplitLoops(KernelPass):
     """Divide each sum over a dimension K among as many tasks as the schedule's `split_K` says.
@@ -46,7 +49,8 @@ class SplitLoops(KernelPass):
 
     Maxima, minima and online sums (`pkc/passes/analysis/merging.py`) are shared out as well. Splits of sums begin at
     zero, those of others where the loop does, with what the loop begins with the tasks that merge them begin. While a
-    maximum is -inf, whose blocks are all masked, exponents take zero in its place.
+    maximum is -inf, whose blocks are all masked, exponents take zero in its place. From 32 splits on tasks of a phase
+    between merge eight of them each.
 
     Before, with `split_K = 4` in the schedule:
 
@@ -90,6 +94,15 @@ class _Place:
     indices: tuple[SSAValue, ...]
     axes: tuple[SSAValue, ...]
     """Those of the indices that are the blocks of its tile."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Tasks that run parts of a loop, the copy of it in them, and the block of their rows."""
+
+    tasks: TasksOp
+    loop: scf.ForOp
+    rows: SSAValue | None
 
 
 @dataclass(frozen=True)
@@ -167,24 +180,45 @@ class _Split:
         return _Place((*(dim for dim in more if dim is not None), *dims), (*rest, *indices), tuple(indices))
 
     def _divide(self, loop: scf.ForOp) -> None:
-        whole = _tasks_of(loop)
+        tasks, groups = _tasks_of(loop), _groups(self.splits)
         places = [self._place(loop, carried) for carried in range(len(loop.results))]
-        partial: list[BlockArgument] = []
-        for place, result in zip(places, loop.results, strict=True):
-            kind = PrivateType((self.splits, *place.dims), tile_type(result).element_type, padded=True)
-            partial.append(add_parameter(self.kernel, f"{result.name_hint or 'sum'}.partial", kind, loop.location))
         how = [one for one in merges(loop) if one is not None]
-        self._compute_splits(whole, loop, places, partial, how)
-        self._merge(loop, places, partial, how)
-        self._share_out(whole, places)
+        partial = self._arrays(loop, places, self.splits, "partial")
+        copy = self._in_parts(loop, self.splits, places, partial, how).loop
+        for number in unbounded(loop, how):
+            guard(copy.body.block, yielded(copy, number))
+        if groups == 1:
+            self._merge(loop, self.splits, places, partial, how)
+        else:
+            grouped = self._arrays(loop, places, groups, "group")
+            merging = self._merge(loop, groups, places, grouped, how)
+            found = self._in_parts(merging, groups, places, grouped, how, self.splits)
+            for load in (op for op in found.loop.body.block.ops if isinstance(op, LoadOp)):
+                load.operands[0] = partial[grouped.index(load.operands[0])]
+            _share_out(found.tasks, found.rows, self.splits // groups)
+        _share_out(tasks, _rows(places), self.splits if groups == 1 else groups)
 
-    def _compute_splits(
-        self, whole: TasksOp, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument], how: list[Merge]
-    ) -> None:
-        """The tasks up to the loop once more, for each split, whose loop runs its iterations; what it carries then is
-        stored."""
-        known: dict[SSAValue, SSAValue] = {}
-        count = constant(self.splits)
+    def _arrays(self, loop: scf.ForOp, places: list[_Place], count: int, name: str) -> list[SSAValue]:
+        """An array for each value that a loop carries, with so many of it."""
+        found: list[SSAValue] = []
+        for place, result in zip(places, loop.results, strict=True):
+            kind = PrivateType((count, *place.dims), tile_type(result).element_type, padded=True)
+            found.append(add_parameter(self.kernel, f"{result.name_hint or 'sum'}.{name}", kind, loop.location))
+        return found
+
+    def _in_parts(
+        self,
+        loop: scf.ForOp,
+        number: int,
+        places: list[_Place],
+        arrays: list[SSAValue],
+        how: list[Merge],
+        iterations: int | None = None,
+    ) -> _Parts:
+        """The tasks up to a loop once more, for each of so many parts of its iterations, or of as many as are given;
+        what the loop carries then is stored."""
+        whole, known = _tasks_of(loop), dict[SSAValue, SSAValue]()
+        count = constant(number)
         before(whole, [count])
         body = Block(arg_types=[*(arg.type for arg in whole.body.block.args), IndexType()])
         for old, new in zip(whole.body.block.args, body.args, strict=False):
@@ -199,24 +233,31 @@ class _Split:
         starts = [_start(value, merge) for value, merge in zip(loop.iter_args, how, strict=True)]
         before(copy, [made for made in starts if made is not None])
         begins = [known.get(a, a) if b is None else b.result for a, b in zip(loop.iter_args, starts, strict=True)]
-        ops, first, last = split_ops(copy.ub, split, count.result)
+        last = copy.ub
+        if iterations is not None:
+            all_of_them = constant(iterations)
+            before(copy, [all_of_them])
+            last = all_of_them.result
+        ops, first, last = split_ops(last, split, count.result)
         before(copy, ops)
         copy.operands = [first, last, copy.step, *begins]
-        for number in unbounded(loop, how):
-            guard(copy.body.block, yielded(copy, number))
-        for place, array, result in zip(places, partial, copy.results, strict=True):
+        for place, array, result in zip(places, arrays, copy.results, strict=True):
             append(body, StoreOp(result, array, [split, *(known.get(i, i) for i in place.indices)]), loop.location)
         tasks = TasksOp([*whole.counts, count.result], Region(body))
         before(whole, [tasks])
+        rows = _rows(places)
+        return _Parts(tasks, copy, rows and known.get(rows))
 
-    def _merge(self, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument], how: list[Merge]) -> None:
-        """In place of the loop: one that merges what the splits carried, in order."""
+    def _merge(
+        self, loop: scf.ForOp, number: int, places: list[_Place], arrays: list[SSAValue], how: list[Merge]
+    ) -> scf.ForOp:
+        """In place of the loop: one that merges so many of what it carries, in order."""
 
-        def share(number: int, split: SSAValue) -> LoadOp:
-            return LoadOp(partial[number], [split, *places[number].indices])
+        def share(carried: int, split: SSAValue) -> LoadOp:
+            return LoadOp(arrays[carried], [split, *places[carried].indices])
 
         body = MergingLoop(loop, how, share).body
-        zero, one, count = constant(0), constant(1), constant(self.splits)
+        zero, one, count = constant(0), constant(1), constant(number)
         merging = scf.ForOp(zero.result, count.result, one.result, list(loop.iter_args), body)
         before(loop, [zero, one, count, merging])
         for old, new in zip(loop.results, merging.results, strict=True):
@@ -224,15 +265,26 @@ class _Split:
             old.replace_all_uses_with(new)
         loop.detach()
         loop.erase()
+        return merging
 
-    def _share_out(self, tasks: TasksOp, places: list[_Place]) -> None:
-        """Let as many tasks merge splits as there are splits, each some of the rows: one SM loads slowly."""
-        rows = next(iter(max((place.axes for place in places), key=len)), None)
-        block = None if rows is None else rows.owner
-        if rows is None or not isinstance(block, BlockOp) or not isinstance(block.index, BlockArgument):
-            return
-        if block.index.owner is tasks.body.block:
-            shorten(tasks, block.index, max(_FEWEST_ROWS, block_type(rows).extent // self.splits))
+
+def _groups(splits: int) -> int:
+    """How many tasks merge some of the splits each, for one that merges what these found: each takes its time."""
+    return 1 if splits < _MANY else splits // _EACH
+
+
+def _rows(places: list[_Place]) -> SSAValue | None:
+    """The block of the rows of the tiles that a loop carries, if it has one."""
+    return next(iter(max((place.axes for place in places), key=len)), None)
+
+
+def _share_out(tasks: TasksOp, rows: SSAValue | None, times: int) -> None:
+    """Let so many times more tasks merge, each some of the rows: one SM loads slowly."""
+    block = None if rows is None else rows.owner
+    if rows is None or not isinstance(block, BlockOp) or not isinstance(block.index, BlockArgument):
+        return
+    if block.index.owner is tasks.body.block:
+        shorten(tasks, block.index, max(_FEWEST_ROWS, block_type(rows).extent // times))
 
 
 def _loops(kernel: KernelOp, dim: str) -> Iterator[scf.ForOp]:

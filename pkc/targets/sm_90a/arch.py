@@ -78,6 +78,7 @@ H200 = Rates(
     scaled_iteration=16,
     warpgroup=650,
     copied_chunks=44,
+    load_begins=90,
     load_latency=1000,
     stream_latency=240,
     alike=3.0,
