@@ -30,6 +30,8 @@ from tests.gpu import present
 from tools.launches import batch
 
 LAUNCHES, ROUNDS = 10, 15
+MOST = 128
+"""Splits of a loop."""
 
 MATMUL = """kernel matmul(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
@@ -145,8 +147,10 @@ def built(name: str) -> dict[str, tuple[dict[str, str], Artifact]]:
     found = {"chosen": dict(chosen.schedule)}
     if split is not None:
         key, number = split
-        others = {f"{count} splits": {**chosen.schedule, key: str(count)} for count in (number // 2, 2 * number)}
-        found |= {what: schedule for what, schedule in others.items() if schedule[key] != "1"}
+        others = {
+            f"{count} splits": {**chosen.schedule, key: str(count)} for count in (number // 2, min(2 * number, MOST))
+        }
+        found |= {what: schedule for what, schedule in others.items() if schedule[key] not in ("1", str(number))}
         alone = autoschedule(program, dims=dims, ranks=1, schedule={key: "1"}, measured=False)
         found["no splits"] = {**alone.schedule, key: "1"}
     return {

@@ -8,9 +8,9 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect import uncertain
@@ -83,18 +83,20 @@ class RowSumOp(RowReduction):
 @irdl_op_definition
 class FoldOp(TileOp):
     """Rows reduced to some elements each: element i of a result of n is the reduction `by` of those whose position has
-    the remainder i by n. Threads fold what they have by themselves."""
+    the remainder i by n. Threads fold what they have by themselves. Rows that go `across` are columns of a tile in its
+    stage, of which each thread has neighbours."""
 
     name = "pk.fold"
     tile = operand_def(TileType)
     by = prop_def(StringAttr)
-    assembly_format = "$by $tile attr-dict `:` type($tile) `->` type($result)"
+    across = opt_prop_def(UnitAttr)
+    assembly_format = "$by $tile (`across` $across^)? attr-dict `:` type($tile) `->` type($result)"
 
-    def __init__(self, by: type[RowReduction], tile: SSAValue | Operation, count: int) -> None:
+    def __init__(self, by: type[RowReduction], tile: SSAValue | Operation, count: int, *, across: bool = False) -> None:
         source = tile_type(tile)
         super().__init__(
             operands=[tile],
-            properties={"by": StringAttr(by.name)},
+            properties={"by": StringAttr(by.name), "across": UnitAttr() if across else None},
             result_types=[TileType([*source.shape[:-1], count], source.element_type)],
         )
 

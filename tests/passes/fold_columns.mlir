@@ -8,7 +8,7 @@
 // CHECK: %{{.*}}, %[[S:.*]], %[[T:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SUM:.*]] = %[[NONE]], %[[TOP:.*]] = %[[LEAST]])
 // CHECK: %[[Y:.*]] = pk.transpose %{{.*}} : !pk.tile<64x256xbf16>
 // CHECK: %[[X:.*]] = pk.cast %[[Y]]
-// CHECK: %[[EACH:.*]] = pk.fold "pk.row_sum" %[[X]] : !pk.tile<256x64xf32> -> !pk.tile<256x8xf32>
+// CHECK: %[[EACH:.*]] = pk.fold "pk.row_sum" %[[X]] across : !pk.tile<256x64xf32> -> !pk.tile<256x8xf32>
 // CHECK: pk.add %[[SUM]], %[[EACH]] : !pk.tile<256x8xf32>
 // CHECK: %[[GREAT:.*]] = pk.fold "pk.row_max" %[[X]]
 // CHECK: pk.max %[[GREAT]], %[[TOP]] : !pk.tile<256x8xf32>
@@ -52,10 +52,11 @@ pk.kernel @sums(%X: !pk.private<[T, 64], bf16> {pk.name = "X"}, %Y: !pk.private<
 
 // -----
 
-// Beside no MMA threads have rows and columns as suits them.
+// Also without MMAs.
 // CHECK-LABEL: pk.kernel @alone
-// CHECK-NOT: pk.fold
-// CHECK: pk.row_sum
+// CHECK: %[[PARTS:.*]] = scf.for {{.*}} -> (!pk.tile<256x8xf32>)
+// CHECK: pk.fold "pk.row_sum" %{{.*}} across : !pk.tile<256x64xf32> -> !pk.tile<256x8xf32>
+// CHECK: pk.row_sum %[[PARTS]] : !pk.tile<256x8xf32> -> !pk.tile<256xf32>
 // CHECK-NOT: remark
 pk.kernel @alone(%Y: !pk.private<[T, N], f32> {pk.name = "Y"}, %S: !pk.private<[N], f32> {pk.name = "S"}) {
   %blocks = pk.block_count <N by 256>

@@ -13,7 +13,7 @@ from pkc.dialect.by_table import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import TasksOp
-from pkc.dialect.reductions import RowReduction
+from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, PositionsOp, TransposeOp, block_type, tile_type
 from pkc.dialect.types import BlockType
@@ -114,7 +114,7 @@ def _of_tile(use: Use, axis: int, blocks: BlockList) -> list[Axis] | None:
         return [(op.result, op.positions[axis])]
     if isinstance(op, TransposeOp):
         return [(op.result, 1 - axis)]
-    if isinstance(op, RowReduction):
+    if isinstance(op, RowReduction | FoldOp):
         return [(op.result, axis)] if axis < tile_type(op.tile).rank - 1 else None
     if isinstance(op, AnyMmaOp):
         contracted = use.index < 2 and axis != use.index

@@ -1,4 +1,4 @@
-"""How threads have tiles that they read across their stage beside MMAs, where they fold what is a column there."""
+"""How threads have tiles that they read across their stage, where they fold what is a column there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, BroadcastOp, FullOp, MmaWaitOp, SplatOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.joined import Groups, passed_on
-from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import tiles_of
 from pkc.targets.layout import NEIGHBOURS, Fragment
 
@@ -41,17 +40,17 @@ def folds_of(rows: int, length: int) -> int:
 
 
 def folded_lanes(region: Region) -> dict[SSAValue, int]:
-    """The tiles that are folded beside MMAs, what they are computed of, and what is computed of them; each with the
-    lanes that share its rows."""
+    """The tiles that are folded across their stage, what they are computed of, and what is computed of them; each with
+    the lanes that share its rows."""
     found: dict[SSAValue, int] = {}
     for op in region.walk():
-        if isinstance(op, TasksOp) and not is_spread(op):
+        if isinstance(op, TasksOp):
             found |= _in_tasks(op)
     return found
 
 
 def _in_tasks(tasks: TasksOp) -> dict[SSAValue, int]:
-    folds = [op for op in tasks.walk() if isinstance(op, FoldOp)]
+    folds = [op for op in tasks.walk() if isinstance(op, FoldOp) and op.across is not None]
     if not folds:
         return {}
     groups = Groups[SSAValue]()

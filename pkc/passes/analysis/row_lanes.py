@@ -56,7 +56,7 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
     parts = (op for op in tasks.walk() if isinstance(op, PickOp | WindowOp | ZipOp))
     longer = {op.result if isinstance(op, ZipOp) else op.tile for op in parts}  # threads have parts of these alone
     for inner in tasks.walk():
-        if isinstance(inner, FoldOp):
+        if isinstance(inner, FoldOp) and inner.across is None:
             folds.add(tile_type(inner.result).shape[-1])
         for value in () if isinstance(inner, AcquireOp | ConsumeOp | CommitOp) else tiles_of(inner):
             if value in longer:

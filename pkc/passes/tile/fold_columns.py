@@ -1,4 +1,4 @@
-"""The pass `pk-fold-columns`: threads keep parts of the sums of an operand's columns until the loop is over."""
+"""The pass `pk-fold-columns`: threads keep parts of the sums of a tile's columns until the loop is over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pkc.remarks import missed
 
 
 class FoldColumns(KernelPass):
-    """Let a loop beside MMAs keep some elements of each column that it reduces, and reduce these behind it.
+    """Let a loop keep some elements of each column that it reduces, and reduce these behind it.
 
     A gradient of weights is a matmul that sums over tokens, and that of the bias is the sum of the same tokens' rows:
     `b += rowsum(dy.T)`. Its tile lies in a stage row by row. Threads that share a row of it, 8 neighbours each, read 16
@@ -47,7 +47,7 @@ class FoldColumns(KernelPass):
         %none = pk.full 0.0 : f32 : !pk.tile<256x8xf32>
         %sums = scf.for %t = ... iter_args(%b = %none) -> (!pk.tile<256x8xf32>) {
           %y = pk.transpose %dy : !pk.tile<64x256xf32> -> !pk.tile<256x64xf32>
-          %s = pk.fold "pk.row_sum" %y : !pk.tile<256x64xf32> -> !pk.tile<256x8xf32>
+          %s = pk.fold "pk.row_sum" %y across : !pk.tile<256x64xf32> -> !pk.tile<256x8xf32>
           %next = pk.add %b, %s : !pk.tile<256x8xf32>
           scf.yield %next : !pk.tile<256x8xf32>
         }
@@ -58,14 +58,15 @@ class FoldColumns(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         for tasks in kernel.walk():
-            if isinstance(tasks, TasksOp) and not is_spread(tasks):
+            if isinstance(tasks, TasksOp):
                 self._of_tasks(tasks)
 
     def _of_tasks(self, tasks: TasksOp) -> None:
         found = [op for op in tasks.walk() if isinstance(op, RowReduction) and _reads_across(op)]
+        how = "reduces columns over all threads" if is_spread(tasks) else "reads columns of the tile element by element"
         while obstacles := {op: why for op in found if (why := _obstacle(op, found))}:
             for op, why in obstacles.items():
-                missed(self.name, op, f"each iteration reads columns of the tile element by element: {why}")
+                missed(self.name, op, f"each iteration {how}: {why}")
             found = [op for op in found if op not in obstacles]
         for op in found:
             _fold(op)
@@ -215,7 +216,7 @@ def _fold(op: RowReduction) -> None:
     """Keep parts of a reduction in its loop, and reduce them behind it."""
     loop, number, block = op.parent_op(), _carried(op), op.parent
     assert isinstance(loop, scf.ForOp) and number is not None and block is not None and loop.parent is not None
-    fold = FoldOp(type(op), op.tile, folds_of(*tile_type(op.tile).shape))
+    fold = FoldOp(type(op), op.tile, folds_of(*tile_type(op.tile).shape), across=True)
     kind, start = tile_type(fold.result), loop.iter_args[number]
     combine = next(iter(op.result.uses)).operation
     fold.location, fold.result.name_hint = op.location, op.result.name_hint
