@@ -325,6 +325,18 @@ kernel k(X: f32[M], T: f32[M].scratch(), Y: f32[M]):
 """,
         OVERLAPS,
     ),
+    "a phase that stores what the one before it stored": (
+        """
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = X[m, n] * 2.0
+    for m, n in tasks(blocks(M, 8, start=1, stop=27), blocks(N, 32)):
+        Y[m, n] = X[m, n] * 3.0
+    for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+        Y[m, n] = X[m, n] * 4.0
+""",
+        OVERLAPS,
+    ),
     "a phase that spreads what the next one reads": (
         """
 kernel k(X: bf16[M, K].shard(0), G: bf16[M, K].replicate().scratch(), B: bf16[K, N], C: bf16[M, N]):
