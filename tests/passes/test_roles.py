@@ -337,6 +337,18 @@ kernel k(X: f32[M, N], Y: f32[M, N]):
 """,
         OVERLAPS,
     ),
+    "a phase that stores zeros, of which the next one stores some again": (
+        """
+kernel k(X: f32[M, N], S: f32[M, N].scratch(), Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        S[m, n] = zeros(f32, m, n)
+    for m, n in tasks(blocks(M, 8, start=1, stop=27), blocks(N, 16)):
+        S[m, n] = X[m, n] * 2.0
+    for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+        Y[m, n] = S[m, n]
+""",
+        OVERLAPS,
+    ),
     "a phase that spreads what the next one reads": (
         """
 kernel k(X: bf16[M, K].shard(0), G: bf16[M, K].replicate().scratch(), B: bf16[K, N], C: bf16[M, N]):
