@@ -460,6 +460,17 @@ kernel k(A: e4m3[M, K], B: e4m3[K, N], V: e4m3[N, 32], R: f32[M, 32], C: f32[M, 
 """,
         OVERLAPS,
     ),
+    "rows that another table names in each iteration": (
+        """
+kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[P, N]):
+    for p, n in tasks(blocks(P, 16), blocks(N, 16)):
+        acc = zeros(f32, p, n)
+        for l in range(L):
+            acc += gather(X, T[l, p], n)
+        Y[p, n] = acc
+""",
+        OVERLAPS,
+    ),
     "an operand that several tasks share, as their index is divided": (
         """
 kernel k(X: f32[M, N].shard(0), Y: f32[K, N]):
