@@ -49,6 +49,13 @@ kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], Z: f32[
         for m, n in tasks(blocks(M, 8), blocks(N, 16)):
             Z[m, n] = S[m, n]
 """,
+    "iterations that store what others stored": """
+kernel k(X: f32[3, M], Y: f32[M]):
+    with role(consumer):
+        for i in range(3):
+            for m in tasks(blocks(M, 8, start=i * 8)):
+                Y[m] = X[i, m] * 2.0
+""",
     "tasks that wait for earlier ones": """
 kernel k(X: f32[M, N], Y: f32[M, N], done: signal[M]):
     with role(communicator):

@@ -77,3 +77,27 @@ pk.kernel @read(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %R: !pk.pgl<[M, N]
     pk.accumulate %t, %R[%m, %n : !pk.block<M by 32>, !pk.block<N by 64>] : !pk.tile<32x64xf32>, !pk.pgl<[M, N], f32, shard 0>
   }
 }
+
+// -----
+
+// What is read behind it was not there at entry, either: callers give nothing.
+// CHECK-LABEL: pk.kernel @behind
+// CHECK-SAME: "R", pk.fresh}
+// CHECK: pk.store %t, %R[%m, %n :
+pk.kernel @behind(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %R: !pk.pgl<[M, N], f32, shard 0> {pk.name = "R"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %rank = pk.rank
+  %rows = pk.block_count <M by 32> of %rank sharded
+  %columns = pk.block_count <N by 64>
+  pk.tasks (%i, %j) in (%rows, %columns) {
+    %m = pk.block[%i] of %rank sharded : !pk.block<M by 32>
+    %n = pk.block[%j] : !pk.block<N by 64>
+    %t = pk.load %X[%m, %n : !pk.block<M by 32>, !pk.block<N by 64>] : !pk.private<[M, N], f32> -> !pk.tile<32x64xf32>
+    pk.accumulate %t, %R[%m, %n : !pk.block<M by 32>, !pk.block<N by 64>] : !pk.tile<32x64xf32>, !pk.pgl<[M, N], f32, shard 0>
+  }
+  pk.tasks (%k, %l) in (%rows, %columns) {
+    %a = pk.block[%k] of %rank sharded : !pk.block<M by 32>
+    %b = pk.block[%l] : !pk.block<N by 64>
+    %r = pk.load %R[%a, %b : !pk.block<M by 32>, !pk.block<N by 64>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<32x64xf32>
+    pk.store %r, %Y[%a, %b : !pk.block<M by 32>, !pk.block<N by 64>] : !pk.tile<32x64xf32>, !pk.private<[M, N], f32>
+  }
+}

@@ -325,6 +325,30 @@ kernel k(X: f32[M], T: f32[M].scratch(), Y: f32[M]):
 """,
         OVERLAPS,
     ),
+    "a phase that stores what the one before it stored": (
+        """
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = X[m, n] * 2.0
+    for m, n in tasks(blocks(M, 8, start=1, stop=27), blocks(N, 32)):
+        Y[m, n] = X[m, n] * 3.0
+    for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+        Y[m, n] = X[m, n] * 4.0
+""",
+        OVERLAPS,
+    ),
+    "a phase that stores zeros, of which the next one stores some again": (
+        """
+kernel k(X: f32[M, N], S: f32[M, N].scratch(), Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        S[m, n] = zeros(f32, m, n)
+    for m, n in tasks(blocks(M, 8, start=1, stop=27), blocks(N, 16)):
+        S[m, n] = X[m, n] * 2.0
+    for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+        Y[m, n] = S[m, n]
+""",
+        OVERLAPS,
+    ),
     "a phase that spreads what the next one reads": (
         """
 kernel k(X: bf16[M, K].shard(0), G: bf16[M, K].replicate().scratch(), B: bf16[K, N], C: bf16[M, N]):
@@ -433,6 +457,17 @@ kernel k(A: e4m3[M, K], B: e4m3[K, N], V: e4m3[N, 32], R: f32[M, 32], C: f32[M, 
                 p += A[m, k] @ B[k, n]
             acc += cast(p, e4m3) @ V[n, :]
         C[m, :] = acc + R[m, :]
+""",
+        OVERLAPS,
+    ),
+    "rows that another table names in each iteration": (
+        """
+kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[P, N]):
+    for p, n in tasks(blocks(P, 16), blocks(N, 16)):
+        acc = zeros(f32, p, n)
+        for l in range(L):
+            acc += gather(X, T[l, p], n)
+        Y[p, n] = acc
 """,
         OVERLAPS,
     ),

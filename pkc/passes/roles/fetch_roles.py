@@ -33,9 +33,9 @@ from pkc.targets.target import target_of
 def pull(kernel: KernelOp, fetch: Fetch) -> None:
     """A communicator goes through the loops of the reads, loads each tile once and stores it here."""
     role, body, counter, known = _loops(kernel, fetch, Role.Communicator)
-    if isinstance(fetch.read, GatherOp):
-        copy_value(body, fetch.read.rows, known)  # once for all tiles of the rows
     again = [variable for variable in fetch.again if variable not in fetch.spread]
+    if isinstance(fetch.read, GatherOp) and sources([fetch.read.rows]).isdisjoint(again):
+        copy_value(body, fetch.read.rows, known)  # once for all tiles of the rows
     inner = _in_group(body, fetch, known) if fetch.by_group else copy_nest(body, fetch.read, again, known)
     for op, tile in _tiles(inner, fetch, known):
         append(inner, StoreOp(tile, op.buffer, _copies(inner, op.places, known)), fetch.read.location)

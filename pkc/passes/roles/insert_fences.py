@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -27,7 +28,7 @@ from pkc.dialect.transfers import (
     read_by_threads,
 )
 from pkc.dialect.types import PGLType
-from pkc.passes.analysis.dependence import ancestors, role_around, written_arrays
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, role_around, writes, written_arrays
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.in_flight import SENT, Drains
@@ -46,7 +47,7 @@ class InsertFences(KernelPass):
       A role's first signal is a release too: earlier kernels on this rank come before it.
     - A wait is followed by an acquire of the same scope. A fence to the async proxy follows if this warp role, or one
       that it feeds through channels, then accesses by TMA other ranks' memory or what this kernel has written, before
-      it waits again.
+      it waits again; a store only what other tasks have written.
     - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed; for
       what is still on its way then, behind the consume.
     - A stage that a TMA store reads is released only when it has been read; where releases are deferred, that is the
@@ -192,15 +193,26 @@ def _shared_rows(kernel: KernelOp) -> Iterator[Operation]:
 
 
 def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
-    """The accesses by TMA to what others access too: other ranks' memory, and what this kernel has written."""
+    """The accesses by TMA to what others access too: other ranks' memory, and what this kernel has written; where they
+    store, what other tasks write."""
     written = written_arrays(kernel)
     remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
     for op in kernel.walk():
         if not isinstance(op, LoadOp | GatherOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             continue
         elsewhere = op in remote or (not isinstance(op, GatherOp) and op.rank is not None)
-        if elsewhere or (not isinstance(op, StoreOp) and op.array in written):
+        here = _is_overwriting(op) if isinstance(op, StoreOp) else op.array in written
+        if elsewhere or here:
             yield op
+
+
+def _is_overwriting(store: StoreOp) -> bool:
+    """Whether other tasks write the array of a store, too, maybe the same elements, before: those of an earlier phase,
+    or of a loop's iteration before."""
+    tasks = enclosing_tasks(store)[-1:]
+    others = (use.operation for use in store.array.uses if writes(use))
+    again = any(isinstance(around, scf.ForOp) for top in tasks for around in ancestors(top))
+    return again or any(enclosing_tasks(other)[-1:] != tasks for other in others)
 
 
 def _affected(op: Operation, seen: tuple[RoleOp, ...] = ()) -> Iterator[Operation]:

@@ -11,6 +11,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp
 from pkc.dialect.types import TileType, i1, i32
+from pkc.passes.dce import drop_dead
 from pkc.passes.kernel_pass import KernelPass
 
 _COMPUTED = (ClipOp, FullOp, SplatOp, PositionsOp, BroadcastOp, CompareOp, *OPERATIONS)
@@ -45,6 +46,8 @@ class RepeatTables(KernelPass):
                     for number, operand in enumerate(op.operands):
                         if operand is table:
                             op.operands[number] = own
+        if known:
+            drop_dead(kernel.body)  # what nobody needs now would be the consumer's, and so what it is computed from
 
 
 def _is_computed(value: SSAValue) -> bool:

@@ -13,6 +13,7 @@ from pkc.dialect.types import Layout
 from pkc.passes.analysis.covering import covers
 from pkc.passes.analysis.dependence import enclosing_tasks, is_one, sources, task_count
 from pkc.passes.analysis.local_shards import is_local
+from pkc.passes.build import mark_fresh
 from pkc.passes.kernel_pass import KernelPass
 
 
@@ -43,6 +44,7 @@ class StoreOwnSums(KernelPass):
                 store.location = op.location
                 assert op.parent is not None
                 op.parent.insert_op_before(store, op)
+                mark_fresh(kernel, op.array)
                 op.detach()
                 op.erase()
 
