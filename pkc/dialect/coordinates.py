@@ -190,6 +190,9 @@ class BlockOp(_BlockList):
         return self.sharded is not None and self.shard is None
 
 
+OVER = "over"
+"""On a `scf.for` of a program: the name of the constant through whose blocks it goes."""
+
 SHIFTED = "shifted"
 """On a `pk.block`: the type of the block that a program has, whose positions are shifted or divided."""
 

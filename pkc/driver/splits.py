@@ -11,14 +11,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import KernelOp
-from pkc.dialect.tile import block_type
 from pkc.driver.better import careful
 from pkc.driver.chosen import Autoschedule
 from pkc.driver.planned_candidates import Candidate
 from pkc.driver.search import Asked, compiles
+from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import SPLIT
+from pkc.passes.tile.split_loops import goes_through
 
 MAY_SPLIT = "splits"
 """The key of a schedule that says whether loops may be divided though it does not say how often."""
@@ -40,7 +39,7 @@ def with_splits(
     now = found.taken
     assert now is not None
     worth = now.launch + careful(asked.target.tuning.gain_of_splits, now.doubt, asked.target) * (now.total - now.launch)
-    several = [one for key in _keys(base.kernel) for one in _divided(asked, key, again)]
+    several = [one for key in _keys(asked) for one in _divided(asked, key, again)]
     others = (*found.others, *((one.taken, schedule) for one, schedule in several if one.taken is not None))
     for one, schedule in sorted(several, key=lambda pair: _total(pair[0])):
         if _total(one) <= worth and compiles(asked, schedule):
@@ -77,15 +76,13 @@ def _leaves_sms_idle(asked: Asked, base: Candidate, found: Autoschedule) -> bool
     return few and now.busy > tuning.idle * now.memory and now.total - now.launch > tuning.splits_from
 
 
-def _keys(kernel: KernelOp) -> list[str]:
-    """A key of the schedule for each dimension of run-time length that a loop of tasks goes through."""
-
-    def found() -> Iterator[str]:
-        for loop in (op for op in kernel.walk() if isinstance(op, scf.ForOp)):
-            users = (use.operation for use in loop.body.block.args[0].uses)
-            yield from (str(block_type(op.result).of) for op in users if isinstance(op, BlockOp))
-
-    return [f"{SPLIT}{dim}" for dim in dict.fromkeys(found()) if not dim.isdigit()]
+def _keys(asked: Asked) -> list[str]:
+    """A key of the schedule for each dimension and constant that a loop goes through."""
+    module = build_module(
+        asked.program, kernel=asked.kernel, constants=dict(asked.constants), options=dict(asked.schedule)
+    )
+    found = (name for op in module.walk() if isinstance(op, scf.ForOp) for name in goes_through(op))
+    return [f"{SPLIT}{name}" for name in dict.fromkeys(found)]
 
 
 def _total(found: Autoschedule) -> float:

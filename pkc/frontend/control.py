@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.coordinates import DimOp, RingPeerOp
+from pkc.dialect.coordinates import OVER, DimOp, RingPeerOp
 from pkc.dialect.program import TasksOp
 from pkc.dialect.types import DTYPES, RANKS, f32, i1, i32
 from pkc.frontend import indexing, tree
@@ -115,6 +115,9 @@ def _sequential(frame: Frame, node: tree.For, assigned: list[str], body: Body) -
     block = IRBlock(arg_types=[IndexType(), *(_ssa(value).type for value in carried.values())])
     op = scf.ForOp(first, last, step, [_ssa(value) for value in carried.values()], block)
     op.location = node.span.location()
+    constant = _constant(frame, node.iterable)
+    if constant:
+        op.attributes[OVER] = StringAttr(constant)
     with frame.into(block, "a loop"):
         for (name, value), argument in zip(carried.items(), block.args[1:], strict=True):
             argument.name_hint = name
@@ -127,6 +130,12 @@ def _sequential(frame: Frame, node: tree.For, assigned: list[str], body: Body) -
     for (name, value), result in zip(carried.items(), op.results, strict=True):
         result.name_hint = name
         frame.names[name] = replace(value, ssa=result)
+
+
+def _constant(frame: Frame, call: tree.Call) -> str:
+    """The constant of whose blocks a loop goes through all or some; empty if it goes through something else."""
+    first = call.args[0] if call.func == "blocks" and call.args else None
+    return first.id if isinstance(first, tree.Name) and frame.fixed.get(first.id) == "a constant" else ""
 
 
 def _bounds(frame: Frame, node: tree.For) -> tuple[SSAValue, SSAValue, Callable[[SSAValue], Value]]:

@@ -1,4 +1,4 @@
-"""Reductions of the columns of operands beside MMAs, at the machine level: thread by thread on numpy."""
+"""Reductions of columns, beside MMAs and without, at the machine level: thread by thread on numpy."""
 
 from __future__ import annotations
 
@@ -105,3 +105,25 @@ def test_tasks_that_store_no_sums_read_no_columns() -> None:
 def test_threads_read_16_bytes_at_a_time() -> None:
     _, kernel = lowered(EPILOGUES["gradient_of_bias"])
     assert loads(kernel) == ["load_shared_v4"]
+
+
+ALONE = """\
+kernel k(X: bf16[M, N], s: f32[N], top: f32[N]):
+    for n in tasks(blocks(N, {columns})):
+        acc = zeros(f32, n)
+        greatest = full(f32, -inf, n)
+        for m in blocks(M, {rows}):
+            x = cast(X[m, n].T, f32)
+            acc += rowsum(x)
+            greatest = max(greatest, rowmax(abs(x)))
+        s[n] = acc; top[n] = greatest
+"""
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(64, 64), (128, 32), (32, 256)])
+def test_columns_without_mmas(rows: int, columns: int) -> None:
+    text = ALONE.format(rows=rows, columns=columns)
+    found = run(text, {"M": 2 * rows - 8, "N": columns - 8}, stages="2", task_stages="1")
+    np.testing.assert_array_equal(found["s"], found["X"].astype(float).sum(axis=0))
+    np.testing.assert_array_equal(found["top"], np.abs(found["X"]).max(axis=0))
+    assert loads(lowered(text)[1]).count("load_shared_v4") > 0

@@ -169,3 +169,18 @@ def test_rows_whose_last_panel_is_padded(name: str) -> None:
     e = np.exp(x - x.max(1, keepdims=True))
     expected = e / e.sum(1, keepdims=True) if name == "softmax" else x / np.sqrt((x * x).mean(1, keepdims=True) + 1) * w
     np.testing.assert_allclose(run(text, {"M": 2}, x, w=w), expected, rtol=1e-6)
+
+
+PIECES = """\
+kernel pieces(X: i32[M, V], Y: i32[M], V: const = 2048):
+    schedule(row=512)
+    for m in tasks(M):
+        Y[m] = {word}(X[m, :])
+"""
+
+
+@pytest.mark.parametrize("word", NUMPY)
+def test_of_a_row_in_pieces(word: str) -> None:
+    """Threads keep some elements until the last piece is there, neighbours of a row as they are."""
+    values = drawn(word, "i32", (1, 2048))
+    np.testing.assert_array_equal(run(PIECES.format(word=word), {"M": 1}, values), NUMPY[word](values, axis=1))

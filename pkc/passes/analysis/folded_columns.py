@@ -45,11 +45,12 @@ def folded_lanes(region: Region) -> dict[SSAValue, int]:
     found: dict[SSAValue, int] = {}
     for op in region.walk():
         if isinstance(op, TasksOp):
-            found |= _in_tasks(op)
+            found |= folded_in(op)
     return found
 
 
-def _in_tasks(tasks: TasksOp) -> dict[SSAValue, int]:
+def folded_in(tasks: TasksOp) -> dict[SSAValue, int]:
+    """The same of tasks."""
     folds = [op for op in tasks.walk() if isinstance(op, FoldOp) and op.across is not None]
     if not folds:
         return {}

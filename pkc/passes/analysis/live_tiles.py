@@ -31,6 +31,7 @@ from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.chains import behind_views
 from pkc.passes.analysis.clusters import in_cta
 from pkc.passes.analysis.dependence import maker, role_around
+from pkc.passes.analysis.folded_columns import across_stage, folded_in
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.analysis.row_lanes import lanes_for, of_rows
@@ -170,13 +171,15 @@ def _spread(tasks: TasksOp, axes: Mapping[SSAValue, tuple[int, ...]]) -> _Size:
     assert role is not None
     arch = target_of(tasks).arch
     threads = arch.warp * (role.warps.value.data if role.warps is not None else arch.warpgroup)
-    lanes, part = lanes_for(tasks, axes, threads, arch.warp), in_cta(tasks)
+    lanes, part, folded = lanes_for(tasks, axes, threads, arch.warp), in_cta(tasks), folded_in(tasks)
 
     def size(value: SSAValue) -> int:
         kind = part(tile_type(value))
         if kind.element_type == i1:
             return 0
-        each = of_rows(tuple(kind.shape), axes[value], threads, lanes).count
+        shape, across = tuple(kind.shape), folded.get(value)
+        spread = across_stage(shape, axes[value], threads, across) if across else None
+        each = (spread or of_rows(shape, axes[value], threads, lanes)).count
         # 16-bit elements of a tile of several axes share registers in pairs.
         return threads * (each if kind.rank < 2 else each * _register_bytes(kind) // arch.register_bytes)
 

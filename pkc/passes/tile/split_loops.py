@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp, MinSIOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
+from pkc.dialect.coordinates import OVER, BlockCountOp, BlockOp, DimOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import FullOp, block_type, tile_type
@@ -79,6 +79,8 @@ class SplitLoops(KernelPass):
         for dim, splits in _splits(kernel).items():
             if splits > 1:
                 _Split(kernel, dim, splits).run()
+        for op in kernel.walk():
+            op.attributes.pop(OVER, None)
 
 
 def _splits(kernel: KernelOp) -> Mapping[str, int]:
@@ -288,13 +290,17 @@ def _share_out(tasks: TasksOp, rows: SSAValue | None, times: int) -> None:
 
 
 def _loops(kernel: KernelOp, dim: str) -> Iterator[scf.ForOp]:
-    """The loops whose variable numbers blocks of a dimension."""
-    for loop in kernel.walk():
-        if not isinstance(loop, scf.ForOp):
-            continue
-        users = (use.operation for use in loop.body.block.args[0].uses)
-        if any(isinstance(op, BlockOp) and block_type(op.result).of == dim for op in users):
-            yield loop
+    """The loops whose variable numbers blocks of a dimension or constant."""
+    return (op for op in kernel.walk() if isinstance(op, scf.ForOp) and dim in goes_through(op))
+
+
+def goes_through(loop: scf.ForOp) -> list[str]:
+    """The names of the dimensions, or of the constant, whose blocks the variable of a loop numbers."""
+    users = (use.operation for use in loop.body.block.args[0].uses)
+    found = [block_type(op.result).of for op in users if isinstance(op, BlockOp)]
+    constant = loop.attributes.get(OVER)
+    named = [constant.data] if isinstance(constant, StringAttr) and any(isinstance(dim, int) for dim in found) else []
+    return [*(dim for dim in found if isinstance(dim, str)), *named]
 
 
 def _tasks_of(loop: scf.ForOp) -> TasksOp:
