@@ -151,9 +151,31 @@ def _merge(op: str, left: tuple[Axes, bool], right: tuple[Axes, bool], span: Spa
         return wide, loose
     if None not in places and loose and len(wide) == 2:
         return narrow, False
-    turned = set(left[0]) == set(right[0])
-    hint = "one of them is the transpose of the other: `.T`" if turned else _one_by_one(left[0], right[0])
+    hint = _turned(left, right) or _all_of_it(left[0], right[0]) or _one_by_one(left[0], right[0])
     raise PkcError(AxesDiffer(span, op, axes_text(left[0]), axes_text(right[0]), hint))
+
+
+def _turned(left: tuple[Axes, bool], right: tuple[Axes, bool]) -> str:
+    """What to write if tiles have the same axes in another order; else nothing."""
+    if set(left[0]) != set(right[0]):
+        return ""
+    if len(left[0]) == 2:
+        return "one of them is the transpose of the other: `.T`"
+    exchanged = (
+        "operands that share no axis give those of the left one first: exchange them, as in `b == a` for `a == b`"
+    )
+    return exchanged if left[1] or right[1] else ""
+
+
+def _all_of_it(left: Axes, right: Axes) -> str:
+    """What to write if tiles differ in one axis, a whole dimension here and a block of as many there; else nothing."""
+    differ = [(mine, other) for mine, other in zip(left, right, strict=False) if base(mine) != base(other)]
+    if len(left) != len(right) or len(differ) != 1:
+        return ""
+    block, whole = differ[0] if isinstance(differ[0][0], BlockAxis) else reversed(differ[0])
+    if not isinstance(block, BlockAxis) or not isinstance(whole, int) or block.size != whole:
+        return ""
+    return f"`{block.name}` is a block, and `{_name(whole) or whole}` a whole dimension: write one of them for both"
 
 
 def _one_by_one(left: Axes, right: Axes) -> str:

@@ -337,17 +337,19 @@ def _other_index(frame: Frame, array: ArrayRef, number: int, text: str, axis: Bl
     if known:
         return f"`{known[-1]}` is a block of {dim}: index it with `{known[-1]}` in place of `{text}`"
     name = array.names[number] if array.names and array.names[number] else str(dim)
+    shorter = isinstance(axis.dim, int) and isinstance(dim, int) and axis.dim < dim
+    is_other = axis.dim not in array.type.dimensions and (isinstance(axis.dim, str) or shorter)
+    first = f"`{text} + 0` for its first {axis.dim} positions" if is_other else ""
     if isinstance(dim, int):
-        return f"write `:` for all of {name}, or loop over blocks({name}, {min(axis.size, dim)}) for this index"
+        either = f"{first}, or" if first else "or"
+        return f"write `:` for all of {name}, {either} loop over blocks({name}, {min(axis.size, dim)}) for this index"
     loop = f"loop over blocks({name}, {axis.size}) for this index"
     if not isinstance(axis.dim, str):
         return loop
     dims = [axis.dim if place == number else each for place, each in enumerate(array.type.dimensions)]
     shape = ", ".join(map(str, dims))
-    first = (
-        f", or write `{text} + 0` for its first {axis.dim} positions" if axis.dim not in array.type.dimensions else ""
-    )
-    return f"if {dim} is as long as {axis.dim}, declare `{array.name}` of shape [{shape}]; otherwise {loop}{first}"
+    start = f", or write {first}" if first else ""
+    return f"if {dim} is as long as {axis.dim}, declare `{array.name}` of shape [{shape}]; otherwise {loop}{start}"
 
 
 def whole_block(frame: Frame, dim: int, span: Span) -> SSAValue:

@@ -182,6 +182,17 @@ FOLLOWED: dict[str, Followed] = {
         ),
         said="`for i in range(D):`",
     ),
+    "PK301-three-axes": Followed(edits=(("positions(32) == at", "at == positions(32)"),), said="as in `b == a`"),
+    "PK301-whole-and-block": Followed(
+        edits=(
+            (
+                "        o = zeros(f32, m, D)\n        for d in blocks(D, 64):",
+                "        for d in blocks(D, 64):\n            o = zeros(f32, m, d)",
+            ),
+            ("        Y[m, :] = o", "            Y[m, d] = o"),
+        ),
+        said="write one of them for both",
+    ),
     "PK301-where-order": Followed(edits=(("B[n, m])", "B[n, m].T)"),), said="the transpose of the other: `.T`"),
     "PK306-inverse": Followed(
         edits=(("Y: f32[B, 32, 32]", "Y: f32[B, 32, 32], D: const = 64 // 2"), ("32, 32", "D, D"), ("(32)", "(D)")),
@@ -262,6 +273,7 @@ FOLLOWED: dict[str, Followed] = {
     "PK322-three": Followed(edits=(("B[k, m, n]", "B[m, n, k]"),), said="in the order of its dimensions"),
     "PK322-scope": Followed(edits=(("B[m, n]", "B[k, n]"),), said="index it with `k`"),
     "PK322-constant": Followed(edits=(("A[m, m]", "A[m, :]"),), said="write `:` for all of D"),
+    "PK322-shorter": Followed(edits=(("X[m, d]", "X[m, d + 0]"),), said="`d + 0` for its first 64 positions"),
     "PK322-as-long": Followed(edits=(("B: f32[N, K]", "B: f32[M, K]"),), said="declare `B` of shape [M, K]"),
     "PK322-diagonal": Followed(edits=(("A: f32[M, N]", "A: f32[M, M]"),), said="declare `A` of shape [M, M]"),
     "PK322-longer": Followed(
