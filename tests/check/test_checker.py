@@ -133,6 +133,23 @@ def test_what_is_stored_to_one_place_comes_in_order(form: str) -> None:
     assert check_roles(compile_program(program, level="roles"), meaning, TRIALS[:2]) == []
 
 
+CLEARED = """
+kernel cleared(rows: i32[T], Y: i32[M], S: i32[M].scratch()):
+    for m in tasks(blocks(M, 16)):
+        S[m] = zeros(i32, m)
+    for t in tasks(T):
+        S[rows[t]] = 1
+    for m in tasks(blocks(M, 16)):
+        Y[m] = S[m]
+"""
+
+
+def test_what_a_program_stores_over_what_it_cleared_is_no_finding() -> None:
+    program, dims = parse_text(Source("cleared.pk", CLEARED.lstrip())), {"M": 32, "T": 5}
+    meaning = baseline_of(compile_program(program), ranks=1, dims=dims)
+    assert check_roles(compile_program(program, level="roles"), meaning, TRIALS[:2]) == []
+
+
 def test_another_result_is_found() -> None:
     compiled = roles()
     fulls = (op for op in compiled.module.walk() if isinstance(op, tile.FullOp))
