@@ -69,6 +69,14 @@ kernel phases(S: f32[M, K], E: f32[M, K].scratch(), total: f32[M].scratch(), W: 
             W[m, k] = E[m, k] / total[m]
 """
 
+SLOTS = """
+kernel slots(X: f32[B, N], slot: i32[B], S: f32[P, N], Y: f32[B, N]):
+    for b, n in tasks(B, blocks(N, 32)):
+        s = S[slot[b], n] * 0.5 + X[b, n]
+        S[slot[b], n] = s
+        Y[b, n] = s * 2.0
+"""
+
 
 def _found(text: str, dims: dict[str, int], inputs: dict[str, Any]) -> dict[str, Any]:
     """What a kernel computes, the same at both levels and in several orders."""
@@ -97,6 +105,16 @@ def test_what_is_written_elsewhere_need_not_follow() -> None:
     found = _found(BOTH, {"T": 20}, {"X": x})
     np.testing.assert_array_equal(found["Y"], x[1] * np.float32(3))
     np.testing.assert_array_equal(found["X"], np.stack([np.full((20, 64), 2, np.float32), x[1]]))
+
+
+def test_a_row_that_a_table_names_alike_is_the_same_tile() -> None:
+    x, s = RNG.standard_normal((3, 40), dtype=np.float32), RNG.standard_normal((7, 40), dtype=np.float32)
+    slot = np.array([5, 0, 3], np.int32)
+    found = _found(SLOTS, {"B": 3, "P": 7, "N": 40}, {"X": x, "S": s, "slot": slot})
+    new = s[slot] * np.float32(0.5) + x
+    np.testing.assert_array_equal(found["Y"], new * 2)
+    s[slot] = new
+    np.testing.assert_array_equal(found["S"], s)
 
 
 def test_every_order_of_pairs(tmp_path: Any) -> None:

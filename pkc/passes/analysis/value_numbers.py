@@ -7,10 +7,12 @@ from collections.abc import Hashable, Sequence
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import Pure
 
+from pkc.passes.analysis.dependence import never_changes
+
 
 class ValueNumbers:
     """A number for each value inside an operation; two values have the same one if `same_value` says that they are
-    equal. Values from outside are equal to themselves alone."""
+    equal, and so are elements that the kernel only reads. Values from outside are equal to themselves alone."""
 
     def __init__(self, root: Operation) -> None:
         self._numbers: dict[SSAValue, int] = {}
@@ -27,7 +29,7 @@ class ValueNumbers:
 
     def _number_results(self, op: Operation) -> None:
         # What makes the operands stands before their user, so they have their numbers: no recursion.
-        if op.regions or not op.results or not op.has_trait(Pure):
+        if op.regions or not op.results or not (op.has_trait(Pure) or never_changes(op)):
             return
         given = (op.name, frozenset(op.properties.items()), frozenset(op.attributes.items()), self.all(op.operands))
         for number, result in enumerate(op.results):
