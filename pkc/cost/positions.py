@@ -9,7 +9,7 @@ from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.cost.lists import mean_count
+from pkc.cost.lists import mean_count, window
 from pkc.cost.records import UnknownWorkError
 from pkc.dialect import blocks
 from pkc.dialect.access import READING, AccumulateOp, AllReduceOp, StoreAddOp, StoreOp
@@ -67,6 +67,9 @@ class Placed(Evaluator):
     def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[float, float, int]:
         """Blocks of a list, the positions that they cover, and the length of the ranges that no block straddles."""
         extent = self._extent(dim)
+        longest = self._window(op)
+        if longest is not None:
+            return blocks.count(0, longest, size), longest, longest
         if op.start is not None or op.stop is not None:
             first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
             covered = max(0, min(last, extent) - max(first, 0))
@@ -81,6 +84,16 @@ class Placed(Evaluator):
         if op.sharded is not None:
             return blocks.sharded_count(extent, self._ranks, size), extent, length
         return blocks.count(0, extent, size), extent, extent
+
+    def _window(self, op: BlockOp | BlockCountOp) -> int | None:
+        """How long a list is of whose ends memory has both, one so many positions behind the other."""
+        if op.start is None or op.stop is None or not self._is_unknown(op.stop):
+            return None
+        most = window(op.start, op.stop, self.known)
+        if most is None:
+            return None
+        self._assume("lists of blocks that are as long as they may be")
+        return max(0, min(most, self._extent(_of(op))))
 
     def _lists(self, op: BlockOp | BlockCountOp) -> int:
         """How many lists of a dimension lie behind each other, if each task around begins another one, in the same part
@@ -104,6 +117,16 @@ class Placed(Evaluator):
             self._assume(f"lists of blocks that are {half}")
         return otherwise if known is None else int(known)
 
+    def _assumed_block(self, op: BlockOp) -> blocks.Block | None:
+        """A block of a list of which memory has a bound, as if the list went on to the end of the dimension: masks
+        leave out blocks by where they are. Nothing if it is known, or its number is not."""
+        number = self.known(op.index)
+        if number is None or not any(map(self._is_unknown, (op.start, op.stop))):
+            return None
+        extent = self._extent(block_type(op.result).of)
+        first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
+        return blocks.block(first, last, block_type(op.result).extent, int(number))
+
     def _is_unknown(self, bound: SSAValue | None) -> bool:
         return bound is not None and self.known(bound) is None
 
@@ -117,6 +140,10 @@ class Placed(Evaluator):
         starts = range(0, extent, min(piece, kind.extent) or 1)[:_LOOKED_AT]
         worst = min((min(kind.extent, extent - start) for start in starts), default=0)
         return Positions(kind.of, kind.extent, count, valid, worst if piece < kind.extent else valid)
+
+
+def _of(op: BlockOp | BlockCountOp) -> Dim:
+    return (op.block if isinstance(op, BlockCountOp) else block_type(op.result)).of
 
 
 def _other_places(op: BlockOp | BlockCountOp) -> set[SSAValue]:

@@ -132,7 +132,10 @@ class _Counter(Placed):
         iteration = self._iteration
         if type(op) is BlockOp:
             self._blocks[op.result] = self._positions(op)
-            return False
+            assumed = self._assumed_block(op)
+            if assumed is not None:
+                self.bind(op.result, assumed)
+            return assumed is not None
         elif type(op) is BlockCountOp:
             found, _, covered = self._list(op.block.of, op.block.extent, op)
             if any(map(self._is_unknown, (op.start, op.stop))):

@@ -290,6 +290,36 @@ kernel k(X: bf16[B, T, 64], length: i32[B], first: i32[B], Y: f32[B, 64]):
     assert of_text(text, 1, B=512, T=8192).total > 0.9 * half / H200.memory_bytes
 
 
+@pytest.mark.parametrize("start", ["max(n - 128, 0)", "max(n - 128, 0) // 64 * 64", "n - 128"])
+def test_a_window_in_front_of_an_end_that_memory_has_is_no_longer_than_it_is(start: str) -> None:
+    text = f"""
+kernel k(X: bf16[B, T, 64], length: i32[B], Y: f32[B, 64]):
+    for b in tasks(B):
+        y = zeros(f32, 64)
+        n = length[b]
+        for t in blocks(T, 64, start={start}, stop=n):
+            y = y + rowsum(X[b, t, :].T)
+        Y[b, :] = y
+"""
+    found = of_text(text, 1, B=512, T=65536).total
+    assert found == of_text(text, 1, B=512, T=8192).total
+    assert found < of_text(text.replace(f"start={start}", "start=0"), 1, B=512, T=65536).total / 8
+
+
+def test_masks_leave_out_blocks_of_a_list_whose_end_memory_has() -> None:
+    """Of 65536 columns rows have 8192 at most: without the mask there is at least twice as much to do."""
+    text = """
+kernel k(X: f32[S, T], length: i32[1], Y: f32[S]):
+    for s in tasks(blocks(S, 64)):
+        y = zeros(f32, s)
+        for t in blocks(T, 64, stop=length[0]):
+            y += rowsum(where(positions(s) >= positions(t), X[s, t], 0.0))
+        Y[s] = y
+"""
+    masked = of_text(text, 1, S=8192, T=65536).total
+    assert masked < of_text(text.replace("positions(s) >= positions(t)", "length[0] > 0"), 1, S=8192, T=65536).total / 2
+
+
 @pytest.mark.parametrize(
     ("access", "table"),
     [
