@@ -266,3 +266,25 @@ pk.kernel @given(%Y: !pk.private<[M], f32> {pk.name = "Y"}, %ready: !pk.signal<[
     }
   }
 }
+
+// -----
+
+// Consumers compute what a table follows from floats by; the rest of it goes with the access.
+// CHECK-LABEL: pk.kernel @buckets
+// CHECK: pk.floor {{.*}}role_name consumer
+// CHECK: pk.cast {{.*}}role_name consumer
+// CHECK: pk.min {{.*}}role_name loader
+// CHECK: pk.gather {{.*}}role_name loader
+pk.kernel @buckets(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[64], f32> {pk.name = "T"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %0 = pk.block_count <M by 16>
+  pk.tasks (%1) in (%0) {
+    %m = pk.block[%1] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    %f = pk.floor %x : !pk.tile<16xf32>
+    %i = pk.cast %f : !pk.tile<16xf32> -> !pk.tile<16xi32>
+    %most = pk.full 63 : i32 : !pk.tile<16xi32>
+    %b = pk.min %i, %most : !pk.tile<16xi32>
+    %t = pk.gather %T rows %b[:] : !pk.private<[64], f32>, !pk.tile<16xi32> -> !pk.tile<16xf32>
+    pk.store %t, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}

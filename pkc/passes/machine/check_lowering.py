@@ -299,8 +299,8 @@ def _table(rows: SSAValue, target: Target) -> Iterator[NotLowered]:
             if isinstance(operand.type, TileType):
                 yield from _table(operand, target)
         return
-    what = "rows picked by a table that is reduced, converted or carried by a loop"
-    hint = "store the table to an array of i32 first, and load it in other `tasks`"
+    what = "rows picked by a table that a loop carries"
+    hint = "write the iterations out; or store the table to an array of i32 first, and load it in other `tasks`"
     yield _refused(maker(rows), target, what, hint, size_text(tile_type(rows)))
 
 

@@ -20,6 +20,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.apart import are_apart
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, sources
 from pkc.passes.analysis.pointwise import is_spread
+from pkc.passes.analysis.tables import is_evaluated
 from pkc.passes.build import phase_of, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -36,9 +37,9 @@ class AssignRoles(KernelPass):
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
     arithmetic on tiles, lists of entries and sums of what they list to the consumer; a row table that only addresses an
-    access goes with the access. Integers belong to nobody: every role computes those it needs. What is loaded to be
-    sent in packets the storer loads. A role that an earlier pass has written stays. Communicators that the author wrote
-    are left alone.
+    access goes with the access, but for what it follows from floats or rows by, which consumers pass on. Integers
+    belong to nobody: every role computes those it needs. What is loaded to be sent in packets the storer loads. A role
+    that an earlier pass has written stays. Communicators that the author wrote are left alone.
 
     Before:
 
@@ -148,7 +149,9 @@ def _role(op: Operation) -> Role | None:
     if len(served) > 1 and not served.isdisjoint((Role.Loader, Role.Storer)):
         reason = "it says where an access goes, and is used for something else too"
         missed(AssignRoles.name, op, f"consumers compute this table and pass it on: {reason}")
-    return served.pop() or Role.Consumer if len(served) == 1 else Role.Consumer
+    if len(served) != 1 or not is_evaluated(op):
+        return Role.Consumer
+    return served.pop() or Role.Consumer
 
 
 def _goes_in_packets(user: Operation) -> bool:
