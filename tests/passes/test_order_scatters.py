@@ -282,6 +282,23 @@ def test_single_integers_are_added_where_they_live(ranks: int) -> None:
         np.testing.assert_array_equal(found, (expected + 2**31) % 2**32 - 2**31)
 
 
+OF_ROWS = """
+kernel k(X: i32[M, N], H: i32[M, 8].shard(0), N: const = 40):
+    for m in tasks(blocks(M, 4)):
+        H[m, X[m, :]] += full(i32, 1, m, N)
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_integers_of_several_dimensions_are_added_where_they_live(ranks: int) -> None:
+    program, rng = parse_text(Source("k.pk", OF_ROWS.lstrip())), np.random.default_rng(5)
+    compile_program(program, level="machine")
+    x = rng.integers(-1, 8, (ranks, 10, 40)).astype(np.int32)
+    roles = compile_program(program, level="roles")
+    found = simulate(roles.module, ranks=ranks, dims={"M": 10}, inputs={"X": x})["H"]
+    np.testing.assert_array_equal(found, (x[..., None] == np.arange(8)).sum((0, 2)))
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "also", "schedule"),
     [

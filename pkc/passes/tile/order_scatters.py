@@ -53,8 +53,8 @@ class OrderScatters(KernelPass):
     one element names, and beside tables those of blocks, have tables, too. Of several statements the entries of the
     first one come first on each rank.
 
-    Integers have the same sum in any order. Where a kernel's sums are all of single i32, as in a histogram, they are
-    added where they live, as with `deterministic=False`, and no memory is needed; unless the schedule says otherwise.
+    Integers have the same sum in any order. Where a kernel's sums are all of i32, as in histograms, they are added
+    where they live, as with `deterministic=False`, and no memory is needed; unless the schedule says otherwise.
 
     What is left, in no order and with `deterministic=False` alone, gets the reason (`unordered`) and a remark.
 
@@ -111,11 +111,15 @@ class OrderScatters(KernelPass):
 
 
 def _needs_no_order(kernel: KernelOp) -> bool:
-    """Whether a kernel's sums are all of single integers that tables name, and the schedule leaves their order open."""
+    """Whether a kernel's sums are all of integers at places that tables name, and the schedule leaves their order
+    open."""
     added = [op for op in kernel.walk() if isinstance(op, AccumulateOp | AddToArrayOp | ScatterAccumulateOp)]
     kinds = [array_type(op.array) for op in added if isinstance(op, ScatterAccumulateOp)]
-    single = all(kind.rank == 1 and kind.element_type == i32 for kind in kinds)
-    return single and 0 < len(kinds) == len(added) and DETERMINISTIC not in kernel.schedule
+    return (
+        all(kind.element_type == i32 for kind in kinds)
+        and 0 < len(kinds) == len(added)
+        and DETERMINISTIC not in kernel.schedule
+    )
 
 
 def _slots(op: ScatterAccumulateOp, entries: Entries) -> str:
