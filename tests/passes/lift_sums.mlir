@@ -109,6 +109,31 @@ pk.kernel @otherwise(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<
 
 // -----
 
+// Elements that constants name are there whatever the branch says, each of them.
+// CHECK-LABEL: pk.kernel @two
+// CHECK: scf.if
+// CHECK: }
+// CHECK-DAG: pk.accumulate {{.*}}, %C[%zero : index]
+// CHECK-DAG: pk.accumulate {{.*}}, %C[%one : index]
+// CHECK-NOT: remark
+pk.kernel @two(%X: !pk.private<[M], f32> {pk.name = "X"}, %C: !pk.pgl<[2], f32, replicate> {pk.name = "C"}) {
+  %rows = pk.dim "M"
+  pk.tasks (%i) in (%rows) {
+    %zero = arith.constant 0 : index
+    %x = pk.load %X[%i : index] : !pk.private<[M], f32> -> !pk.tile<f32>
+    %valid = arith.cmpi sgt, %i, %zero : index
+    scf.if %valid {
+      %y = pk.add %x, %x : !pk.tile<f32>
+      pk.accumulate %y, %C[%zero : index] : !pk.tile<f32>, !pk.pgl<[2], f32, replicate>
+      %one = arith.constant 1 : index
+      %n = pk.full 1.0 : f32 : !pk.tile<f32>
+      pk.accumulate %n, %C[%one : index] : !pk.tile<f32>, !pk.pgl<[2], f32, replicate>
+    }
+  }
+}
+
+// -----
+
 // A row that may not exist is added to where the branch says that it does.
 // CHECK-LABEL: pk.kernel @next
 // CHECK: scf.if

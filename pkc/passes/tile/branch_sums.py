@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -10,8 +11,9 @@ from pkc.dialect.access import AccumulateOp, LoadOp
 from pkc.dialect.arrays import array_type
 from pkc.dialect.by_table import GatherOp
 from pkc.dialect.elementwise import SelectOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import CastOp, FullOp, SplatOp, tile_type
-from pkc.dialect.types import TileType
+from pkc.dialect.types import Dim, TileType
 from pkc.passes.analysis.covering import covers
 from pkc.passes.analysis.dependence import writes
 from pkc.passes.build import before, defined_in
@@ -25,7 +27,8 @@ def contribute_behind(op: AccumulateOp, branch: scf.IfOp, value: SSAValue) -> bo
     may not exist is left where it is. What is loaded, and not computed, is loaded in front of the branch.
     """
     dims = array_type(op.array).dimensions
-    if any(defined_in(index, branch) for index in op.indices) or not all(map(covers, op.indices, dims)):
+    _constants_in_front(op, branch)
+    if any(defined_in(index, branch) for index in op.indices) or not all(map(_is_there, op.indices, dims)):
         return False
     in_true, loads = op.parent is branch.true_region.block, _loads(value)
     if not loads:
@@ -43,6 +46,20 @@ def contribute_behind(op: AccumulateOp, branch: scf.IfOp, value: SSAValue) -> bo
     before(branch, [zero, mask, chosen])
     _move(op, branch, chosen.results[0])
     return True
+
+
+def _constants_in_front(op: AccumulateOp, branch: scf.IfOp) -> None:
+    """Place the constants that index a contribution in front of the branch that it stands in."""
+    for index in op.indices:
+        if isinstance(index.owner, ConstantOp) and defined_in(index, branch):
+            index.owner.detach()
+            before(branch, [index.owner])
+
+
+def _is_there(index: SSAValue, dim: Dim) -> bool:
+    """Whether each task has the place that an index names: one of its own, or a constant one."""
+    number = constant_of(index)
+    return covers(index, dim) or (number is not None and isinstance(dim, int) and 0 <= number < dim)
 
 
 def _can_move(load: Operation, branch: scf.IfOp) -> bool:
