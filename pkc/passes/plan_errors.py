@@ -77,9 +77,14 @@ class ReorderedAccess(Diagnostic):
     code = "PK436"
     title = "a task reads and writes `{array}` in an order that its loader and storer would not keep"
     label = "read here"
-    help = "keep the value in a variable, and store it once, after the last read{hint}"
+    help = "{how}{hint}"
     array: str
+    how: str = "keep the value in a variable, and store it once, after the last read"
     hint: str = ""
+
+
+ELSEWHERE = "store to another array what does not follow from what is read here"
+"""For what is stored behind all reads, and yet may come before one of them."""
 
 
 class CannotPush(Diagnostic):

@@ -312,6 +312,10 @@ FOLLOWED: dict[str, Followed] = {
     "PK327-transposed": Followed(edits=(("= A[m, n]", "= A[m, n].T"),), said="store the transpose: `.T`"),
     "PK327-turned": Followed(edits=(("acc.T", "acc"),), said="without `.T`"),
     "PK436-role": Followed(edits=(("role(consumer)", "role(communicator)"),), said="`with role(communicator)`"),
+    "PK436-other": Followed(
+        edits=(("S: f32[B, C, 2]", "S: f32[B, C, 2], N: f32[B, C, 2]"), ("        S[", "        N[")),
+        said="another array",
+    ),
     "PK436-behind": Followed(
         edits=(("T[m] = X[m] * 2.0", "t = X[m] * 2.0; T[m] = t"), ("= T[m] + 1.0", "= t + 1.0")),
         said="keep the value in a variable",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -93,7 +94,14 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""
             by_threads = WRITTEN in kernel.attributes and is_spread(role_op)
             hint = "; or write `with role(communicator)`, whose threads keep the order" if by_threads else ""
-            raise PkcError(errors.ReorderedAccess(span_of(read.location), name, hint, also=(label,)))
+            found = errors.ReorderedAccess(span_of(read.location), name, hint=hint, also=(label,))
+            raise PkcError(replace(found, how=errors.ELSEWHERE) if _stands_behind(kernel, store, read) else found)
+
+
+def _stands_behind(kernel: KernelOp, store: Store, read: Operation) -> bool:
+    """Whether a store stands behind a read in the text, and no loop has both."""
+    in_order = span_of(read.location).start < span_of(store.location).start
+    return in_order and _loops(kernel, store).isdisjoint(_loops(kernel, read))
 
 
 def _joined(kernel: KernelOp, store: Store, read: Operation) -> bool:
