@@ -45,10 +45,11 @@ def loaded(
 ) -> LoadedKernel:
     """A kernel with the schedule for these dimensions, beside what `schedule` says, loaded once for the program, which
     is known by its place in memory: its parts are many."""
-    known, said = constants or {}, {**_EVERY_BATCH, **(schedule or {})}
+    known, said = constants or {}, schedule or {}
     key = id(program), *dims.values(), *known.items(), *said.items()
     if key not in place.chosen:
-        artifact = artifact_for(program, dims=dims, ranks=place.mesh.ranks, constants=known, schedule=said)
+        all_said = {**_EVERY_BATCH, **said}
+        artifact = artifact_for(program, dims=dims, ranks=place.mesh.ranks, constants=known, schedule=all_said)
         if artifact not in place.loaded:
             place.loaded[artifact] = LoadedKernel(artifact, place.mesh)
         place.chosen[key] = program, place.loaded[artifact]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -24,6 +25,7 @@ from pkc.dialect.elementwise import (
 )
 from pkc.dialect.reductions import RowSumOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
+from pkc.passes.analysis.dependence import ancestors
 
 _EXPONENTIALS: dict[type[Operation], type[Operation]] = {Exp2Op: Exp2Op, ExpOp: ExpOp, SteepExpOp: ExpOp}
 """Functions f with f(a + b) = f(a) * f(b), and which of them are the same."""
@@ -50,6 +52,13 @@ def merges(loop: scf.ForOp) -> list[Merge | None]:
     """
     found = _Carried(loop)
     return [found.merge(number) for number in range(len(loop.iter_args))]
+
+
+def yielded(loop: scf.ForOp, number: int) -> SSAValue:
+    """What an iteration makes of a value that a loop carries."""
+    last = loop.body.block.last_op
+    assert last is not None
+    return last.operands[number]
 
 
 @dataclass(frozen=True)
@@ -95,13 +104,8 @@ class _Carried:
         """What depends on the iteration."""
         return _reached(self.loop, self.loop.body.block.args)
 
-    def _yielded(self, number: int) -> SSAValue:
-        last = self.loop.body.block.last_op
-        assert last is not None
-        return last.operands[number]
-
     def merge(self, number: int) -> Merge | None:
-        argument, value = self.loop.body.block.args[number + 1], self._yielded(number)
+        argument, value = self.loop.body.block.args[number + 1], yielded(self.loop, number)
         kinds = (AddOp, MaxOp, MinOp)
         plain = (Merge(kind) for kind in kinds if value is not argument and self._folds(value, argument, kind))
         return next(plain, None) or self._online(number)
@@ -123,7 +127,7 @@ class _Carried:
     def _online(self, number: int) -> Merge | None:
         """How a sum is merged that is multiplied by a factor whenever a maximum grows."""
         argument = self.loop.body.block.args[number + 1]
-        found = _product(self._yielded(number), argument, _reached(self.loop, [argument]))
+        found = _product(yielded(self.loop, number), argument, _reached(self.loop, [argument]))
         if found is None:
             return None
         factor, addends = found
@@ -135,7 +139,7 @@ class _Carried:
 
     def _grown(self, factor: SSAValue, greatest: int) -> _Grown | None:
         """What a factor is when a maximum grows; None if it is not f((before - now) * w)."""
-        before, now = self.loop.body.block.args[greatest + 1], self._yielded(greatest)
+        before, now = self.loop.body.block.args[greatest + 1], yielded(self.loop, greatest)
         if before is now or not self._folds(now, before, MaxOp):
             return None
         axes = tuple(range(tile_type(factor).rank))
@@ -311,15 +315,7 @@ def _reached(loop: scf.ForOp, values: Sequence[SSAValue]) -> set[SSAValue]:
             continue
         found.add(value)
         for use in value.uses:
-            for op in _out_to(use.operation, loop):
+            around = (use.operation, *ancestors(use.operation))
+            for op in takewhile(lambda one: one is not loop, around):
                 todo += op.results
     return found
-
-
-def _out_to(op: Operation, loop: scf.ForOp) -> Iterator[Operation]:
-    """An operation, and those around it within a loop."""
-    while op is not loop:
-        yield op
-        around = op.parent_op()
-        assert around is not None
-        op = around

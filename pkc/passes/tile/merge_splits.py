@@ -13,7 +13,7 @@ from pkc.dialect.attributes import Predicate
 from pkc.dialect.elementwise import CompareOp, MulOp, SelectOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.passes.analysis.dependence import maker
-from pkc.passes.analysis.merging import Merge
+from pkc.passes.analysis.merging import Merge, yielded
 from pkc.passes.build import append, append_copy
 
 
@@ -67,13 +67,6 @@ class MergingLoop:
                 self._evaluated(operand, known)
             append_copy(self.body, maker(value), known)
         return known.get(value, value)
-
-
-def yielded(loop: scf.ForOp, number: int) -> SSAValue:
-    """What an iteration makes of a value that a loop carries."""
-    last = loop.body.block.last_op
-    assert last is not None
-    return last.operands[number]
 
 
 def unbounded(loop: scf.ForOp, how: Sequence[Merge]) -> list[int]:

@@ -12,11 +12,7 @@ from pkc.dialect.access import AccumulateOp
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import (
-    AnyMmaOp,
-    ClipOp,
-    tile_type,
-)
+from pkc.dialect.tile import AnyMmaOp, ClipOp, tile_type
 from pkc.dialect.types import BlockType, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import role_around
 from pkc.passes.analysis.same_axes import Axis, SameAxes, axes_of, goes_along, length_of

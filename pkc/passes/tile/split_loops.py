@@ -22,12 +22,12 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import maker
-from pkc.passes.analysis.merging import Merge, merges
+from pkc.passes.analysis.merging import Merge, merges, yielded
 from pkc.passes.build import add_parameter, append, append_copy, before, constant, is_constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.shorter_blocks import shorten
 from pkc.passes.splits import split_of, split_ops
-from pkc.passes.tile.merge_splits import MergingLoop, guard, unbounded, yielded
+from pkc.passes.tile.merge_splits import MergingLoop, guard, unbounded
 from pkc.remarks import missed
 
 _SPLIT = "split_"
